@@ -12,9 +12,7 @@ import { readVersion } from './version.ts';
 
 export type AppOptions = Omit<ConnectorOptions, OwnOption>;
 
-/**
- * Export of a module for `stowage serve --config` that brings hooks or a logger besides the configuration.
- */
+/** Export of a module for `stowage serve --config`, with hooks or a logger besides the configuration. */
 export interface ServiceDefinition {
   /** Default: one source, built from the environment. */
   readonly config?: ConfigInput | null | undefined;
@@ -41,10 +39,7 @@ export interface App extends Router {
    * time (default: 3 seconds). Never rejects; the causes are logged. Costs one listing per source.
    */
   unavailableSources(timeoutMs?: number): Promise<readonly string[]>;
-  /**
-   * State of each webhook, in the order of the setting: pending deliveries, and results since the start.
-   * Never rejects.
-   */
+  /** State of each webhook in their order: pending deliveries, results since the start. Never rejects. */
   webhooks(): Promise<readonly WebhookFigures[]>;
   /** Rejects new requests, waits for running ones (at most 30 seconds), then releases all resources. */
   close(): Promise<void>;

@@ -47,10 +47,7 @@ const isAnonymous = ({ settings: { auth } }: ConnectorConfig, hooks: ConnectorHo
   hooks.accessControl === undefined &&
   (auth === undefined || auth.jwt?.optional === true);
 
-/**
- * Changing actions that are allowed without a login; undefined where a hook, a proxy or a token
- * authenticates.
- */
+/** Changing actions allowed without a login; undefined where a hook, a proxy or a token authenticates. */
 export const openActions = (ruled: RuledActions, hooks: ConnectorHooks): readonly string[] | undefined =>
   isAnonymous(ruled.config, hooks)
     ? changesOf(ruled, rulesOf(ruled), ruled.config.settings.defaultRole)
@@ -119,10 +116,7 @@ export interface CheckedConfiguration {
   readonly factories: StorageFactories;
 }
 
-/**
- * Checks a configuration and the hooks. Creates and opens nothing.
- * @throws ConfigError listing every problem of the configuration, or of the hooks.
- */
+/** Checks a configuration and the hooks; opens nothing. @throws ConfigError with every problem */
 export const prepare = (
   input: ConfigInput | null | undefined,
   hooks: ConnectorHooks,

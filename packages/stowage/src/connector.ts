@@ -160,11 +160,7 @@ export type OwnOption = (typeof OWN_OPTIONS)[number];
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/**
- * Returns the options.
- * @throws ConfigError for each that would have no effect, such as a misspelled one, and for a logger that lacks
- *   a method
- */
+/** Rejects options without effect, such as misspelled ones, and a logger that lacks a method. */
 const checkedOptions = (options: ConnectorOptions): ConnectorOptions => {
   const { logger } = options;
   const lacking = LEVELS.filter((level) => logger !== undefined && typeof logger[level] !== 'function');

@@ -40,10 +40,7 @@ export interface ConnectorHooks<Native = unknown> {
     request: HookRequest<Native>,
     identity: Identity,
   ) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
-  /**
-   * Whether the origin is accepted; replaces the setting `allowedOrigins`. Called only while
-   * `allowCrossOrigin` is on.
-   */
+  /** Whether the origin is accepted, instead of `allowedOrigins`; only while `allowCrossOrigin` is on. */
   readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
   /**
    * Called before every change that all other checks allow. Throw `HttpError` to reject it. For new files and
@@ -99,10 +96,7 @@ const isInstance = (hooks: object): boolean => {
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 };
 
-/**
- * Members to check as hooks: all members of a plain object; of an instance the hooks and the methods whose
- * names resemble one.
- */
+/** Members to check as hooks: all of a plain object; of an instance hooks, and methods named like one. */
 const membersOf = (hooks: object): readonly (readonly [name: string, hook: unknown])[] => {
   if (!isInstance(hooks)) return Object.entries(hooks);
   const names = new Set<string>(Object.keys(hookNames));

@@ -1,8 +1,6 @@
 import { createRequire } from 'node:module';
 
-/**
- * Reads the version of this package from its manifest. Called once per standalone instance, before it serves.
- */
+/** Reads the version of this package from its manifest. Called once per instance, before it serves. */
 export const readVersion = (): string => {
   const manifest = createRequire(import.meta.url)('../package.json') as { readonly version: string };
   return manifest.version;

@@ -88,10 +88,7 @@ export type EditorKind = keyof typeof editors;
 /** The expensive resource that an action uses: `rateLimits` has a limit for each. */
 export type Load = keyof NonNullable<Settings['rateLimits']>;
 
-/**
- * One action of the protocol. Routes, parameter validation, access keys, permissions and the interface
- * description derive from it.
- */
+/** One action of the protocol: the origin of its route, validation, access keys and description. */
 export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** As in the path, such as `fileRename`. */
   readonly name: string;

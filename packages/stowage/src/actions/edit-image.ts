@@ -17,9 +17,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 
-/**
- * Clients compute boxes from a scaled view: an overlap of up to this number of pixels is a rounding error.
- */
+/** Clients compute boxes from a scaled view: an overlap of so many pixels is a rounding error. */
 const TOLERANCE = 2;
 
 /** Rounds one side of a box to fit the picture. Undefined when it lies outside. */
@@ -73,10 +71,7 @@ const offsetField = numberField
   .transform((value) => Math.max(0, value))
   .meta({ sent: { type: 'number', minimum: 0 } });
 
-/**
- * Parameters of all edits of a stored image: the image, and the name of the result; without `newname` the
- * original is replaced.
- */
+/** Parameters of all edits of a stored image; without `newname` the original is replaced. */
 const editedImageShape = {
   ...itemShape,
   newname: optionalTextField.describe('The name for the result. Default: the result replaces the original.'),

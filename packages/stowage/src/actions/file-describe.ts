@@ -19,10 +19,7 @@ const tooLong = (most: number): string => `must not be longer than ${String(most
 
 const isEmpty = (value: unknown): boolean => typeof value === 'string' && value.trim() === '';
 
-/**
- * A text; null removes the field. A character outside the basic plane counts once, although it takes two
- * units.
- */
+/** A text; null removes the field. A character outside the basic plane counts once. */
 const wordsField = z
   .string()
   .transform(plainText)

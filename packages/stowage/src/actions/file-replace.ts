@@ -30,9 +30,7 @@ const fileOf = (context: ActionContext, view: SourceView, { url }: ReplaceParame
   return file;
 };
 
-/**
- * Replaces the content of a file by content of the same type, from a form or a URL; its name and link stay.
- */
+/** Replaces the content of a file by content of its type, from a form or URL; name and link stay. */
 export const fileReplaceAction = defineAction({
   name: 'fileReplace',
   keys: forBoth(...KEYS),

@@ -25,10 +25,7 @@ const PAGE_HEAD_BYTES = 1024;
 /** Short pages, such as one that only leads to a login, often leave out the outer elements. */
 const PAGE = /<(?:!doctype\s+html|html)\b|^\s*<(?:head|meta|title|script|body|iframe)\b/iu;
 
-/**
- * Rejects a web page instead of a file: logins, and the pages about a file at GitHub, Wikimedia Commons or
- * Dropbox, whose address ends with its name.
- */
+/** Rejects a web page instead of a file: logins, and pages about a file whose address ends like it. */
 const requireFile = async ({ staged, filename }: UploadedFile, contentType = ''): Promise<void> => {
   if (!PAGE_TYPE.test(contentType) || PAGE_EXTENSIONS.includes(extensionOf(filename))) return;
   const head = await beginningOf(staged.open(), PAGE_HEAD_BYTES);
@@ -69,10 +66,7 @@ export const fetchStaged = async (
   }
 };
 
-/**
- * Fetches a file from another server into a folder. Its name, and whether it is allowed, are decided before
- * the fetch.
- */
+/** Fetches a file from another server. Its name, and whether it is allowed, are decided before. */
 export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',
   keys: forBoth(...KEYS),

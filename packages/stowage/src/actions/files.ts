@@ -104,10 +104,7 @@ const listSource = async (
   };
 };
 
-/**
- * The pictures of a page that the requester may open. A picture stands in for a thumbnail that does not exist
- * yet.
- */
+/** The pictures of a page that the requester may open; each is its own thumbnail until that exists. */
 function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Generator<ListedPicture> {
   const { source, path } = folder;
   const tag = path.isRoot ? source.title || source.name : path.name;
@@ -121,9 +118,7 @@ function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Gen
   }
 }
 
-/**
- * All pictures of a folder in one source: the image browsers of editors support neither pages nor sources.
- */
+/** All pictures of a folder in one source: image browsers of editors support no pages or sources. */
 const listForEditor = async (
   context: ActionContext,
   { source, path, mods, responseType = 'froala' }: FilesParameters,
@@ -142,10 +137,7 @@ const listForEditor = async (
   return listingFor(responseType, page === undefined ? [] : picturesOf(context.services.links, page));
 };
 
-/**
- * Lists a folder: in the named source, else in every source, each with its own page, order and thumbnail
- * limit.
- */
+/** Lists a folder: in the named source, else in each, with its own page, order and thumbnail limit. */
 export const filesAction = defineAction({
   name: 'files',
   load: 'listings',

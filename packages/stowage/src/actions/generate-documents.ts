@@ -92,9 +92,7 @@ const documentName = (text: string, extension: string): string | undefined => {
   return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
 };
 
-/**
- * `name`: saves the document under it instead of returning it. The extension is added where it is missing.
- */
+/** `name`: saves the document under it instead of returning it. A missing extension is added. */
 const savedNameField = (extension: string) =>
   optionalTextField
     .refine(
@@ -171,10 +169,7 @@ const readFile = async (
   return { bytes, contentType: mimeTypeOf(read.path.name) };
 };
 
-/**
- * Reads pictures that the sources of the request serve under their public URLs. http and https are treated
- * alike: a URL without a scheme has neither.
- */
+/** Reads pictures of the request's sources by their public URLs. http and https are treated alike. */
 const ownFiles =
   (context: ActionContext): ReadOwn =>
   async (url, options) => {
@@ -190,10 +185,7 @@ const ownFiles =
     return undefined;
   };
 
-/**
- * Saving a document needs the action's key at the document's path, and the right to upload there; otherwise
- * the key is needed at the folder.
- */
+/** A saved document needs the key at its path, and the right to upload there; else at the folder. */
 const keysOf = (key: string) => ({ file: [key, 'FILE_UPLOAD'], folder: [key] }) as const;
 
 /** An action that returns a document, or saves it when the request names it. */

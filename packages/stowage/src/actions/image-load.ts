@@ -12,10 +12,7 @@ const HEAD_BYTES = 512;
 /** A multiple of three, so that no chunk but the last has padding. */
 const CHUNK_BYTES = 48 * 1024;
 
-/**
- * A data URL of at most `most` bytes, streamed: memory use is one chunk for a picture of any size. Destroys
- * the stream in every case.
- */
+/** A data URL of at most `most` bytes, streamed in chunks. Destroys the stream in every case. */
 async function* dataUrl(name: string, { stream, stat: { size } }: ReadResult, most: number) {
   let waiting: Buffer = Buffer.alloc(0);
   let seen = 0;
@@ -44,10 +41,7 @@ async function* dataUrl(name: string, { stream, stat: { size } }: ReadResult, mo
   }
 }
 
-/**
- * Returns an image as a data URL, for editors that cannot read it from the file host. POST only, so that a
- * link on another site cannot trigger it.
- */
+/** Returns an image as a data URL. POST only, so that a link on another site cannot trigger it. */
 export const imageLoadAction = defineAction({
   name: 'imageLoad',
   summary: 'Returns an image as a data URL.',

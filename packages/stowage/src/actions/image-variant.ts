@@ -7,10 +7,7 @@ import { FileResponse } from './responses.ts';
 import { safetyHeaders } from './serving/delivery.ts';
 import { makingAnew } from './serving/serve-file.ts';
 
-/**
- * Sends an image as a variant by one of the source's presets, made at the first request after a change of the
- * image.
- */
+/** Sends an image as a variant by a preset of the source, made at the first request after a change. */
 export const imageVariantAction = defineAction({
   name: 'imageVariant',
   load: 'pictures',

@@ -188,10 +188,7 @@ const rename =
 
 const renaming = { changes: true, parameters: renameParameters, result: doneSchema } as const;
 
-/**
- * Renames a file, which keeps its extension, or a folder. A name that exists, the current one included, is
- * rejected.
- */
+/** Renames a file, which keeps its extension, or a folder. Rejects taken names, also its own. */
 export const fileRenameAction = defineAction({
   ...renaming,
   name: 'fileRename',

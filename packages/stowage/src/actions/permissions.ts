@@ -7,10 +7,7 @@ import { accessKeyOf, type Action, type ActionContext, defineAction } from './ac
 import { usageOf } from '../changes/quota.ts';
 import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
 
-/**
- * Flags that the protocol requires, in its order; other actions follow. Those without an action here are
- * reported too: rules can name them.
- */
+/** Flags that the protocol requires, in its order, also those without an action: rules can name them. */
 export const PROTOCOL: readonly string[] = [
   ...['files', 'fileMove', 'fileCopy', 'fileUpload', 'fileUploadRemote', 'fileRemove', 'fileRename'],
   ...['fileDownload', 'folders', 'folderMove', 'folderCopy', 'folderCreate', 'folderRemove', 'folderRename'],

@@ -63,10 +63,7 @@ export interface PublicFile {
   readonly path: SourcePath;
 }
 
-/**
- * The files that a public URL may mean, by `baseurl` and `baseurlAliases` of all sources. Base URLs may be
- * nested: the longest match comes first.
- */
+/** The files that a public URL may mean, by the base URLs of all sources; the longest match is first. */
 export const filesOfPublicUrl = (sources: readonly Source[], url: string): PublicFile[] =>
   sources
     .flatMap((source) =>
@@ -84,10 +81,7 @@ export interface ShownEntry {
   readonly preset?: string;
 }
 
-/**
- * The entry whose thumbnail or variant a path means, in the form of links of sources that serve their files;
- * undefined for all other paths.
- */
+/** The entry whose thumbnail or variant a path of a serving source means; undefined for other paths. */
 export const entryShownBy = ({ settings }: Source, path: SourcePath): ShownEntry | undefined => {
   const { createThumb, thumbFolderName, imagePresets } = settings;
   const folder = path.parent;

@@ -28,9 +28,7 @@ import { imageVariantAction } from './image-variant.ts';
 import { PROTOCOL, createPermissionsAction } from './permissions.ts';
 import { trashEmptyAction, trashListAction, trashRemoveAction, trashRestoreAction } from './trash.ts';
 
-/**
- * Actions by name. Routes, parameter validation, access keys and the interface description derive from it.
- */
+/** Actions by name: the origin of routes, validation, access keys and the interface description. */
 export type Actions = ReadonlyMap<string, Action>;
 
 /** Every action of the protocol, in its order, and then the extensions. */

@@ -82,10 +82,7 @@ export class BatchResponse {
   }
 }
 
-/**
- * A string of the JSON response that is streamed in chunks, such as a picture in base64. The consumer of the
- * chunks ends their source.
- */
+/** A string of the JSON response that is streamed; the consumer of the chunks ends their source. */
 export class StreamedText {
   readonly chunks: AsyncIterable<string>;
 

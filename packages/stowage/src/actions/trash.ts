@@ -100,9 +100,7 @@ async function* newestFirst(lists: readonly AsyncGenerator<Found, void, undefine
   }
 }
 
-/**
- * Lists removed items that can be restored, as far as the role could see all of them at their original paths.
- */
+/** Lists restorable items, as far as the role could see all of them at their original paths. */
 export const trashListAction = defineAction({
   name: 'trashList',
   load: 'listings',

@@ -28,10 +28,7 @@ const paths: Declared = {
   ...{ stableReads: false, atomicReplace: 'asked', serverCopy: 'asked' },
 };
 
-/**
- * The capabilities of each adapter: the columns of the table in docs/stores.md. Its cases in the conformance
- * suite are selected by them.
- */
+/** The capabilities of each adapter, as in docs/stores.md; they select the cases of its conformance. */
 export const declaredCapabilities: Readonly<Record<BuiltInName, Declared>> = {
   local: { ...memory, caseSensitive: 'asked', walk: true },
   memory,

@@ -83,10 +83,7 @@ export const storeFiles = async (context: StageContext, change: Create): Promise
   }
 };
 
-/**
- * Replaces the file at the path by an uploaded file.
- * @throws TypeNotAllowedError for a picture of another format; as `storeFiles`
- */
+/** Replaces a file by an uploaded one. @throws TypeNotAllowedError for another format; as `storeFiles` */
 export const storeReplacement = async (
   context: StageContext,
   { open, path, file, keys }: Replace,

@@ -66,10 +66,7 @@ const came = async (
   return noted(context, location, ({ events }, at) => [...events, { type: 'came', kind, at, holds }]);
 };
 
-/**
- * The history of a name whose item was restored from the trash. The item left for its new path when it was
- * removed, before any later holder of the name.
- */
+/** The history of a name whose item was restored: the item left when it was removed, before others. */
 const broughtBack = (
   events: readonly NameEvent[],
   { record: { kind, removedAt } }: Restore,

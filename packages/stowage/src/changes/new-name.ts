@@ -69,10 +69,7 @@ export const newFileName = (settings: NamingSettings, text: string): string => {
   return allowedName(settings, sanitized(text));
 };
 
-/**
- * The new name of a file that keeps its extension: `b` and `b.php` for `a.jpg` become `b.jpg` and `b.php.jpg`.
- * Errors as `newFileName`.
- */
+/** The new name of a file that keeps its extension: `b.php` for `a.jpg` becomes `b.php.jpg`. */
 export const renamedFileName = (settings: NamingSettings, current: string, text: string): string =>
   allowedName(settings, withExtension(sanitized(text), splitExtension(current).extension));
 
@@ -142,10 +139,7 @@ export const incomingName = (settings: Settings, { name, kind, size }: Entry): s
   return allowed;
 };
 
-/**
- * The name that an upload will probably get; that of a picture depends on its content.
- * @throws UnsafeNameError, TypeNotAllowedError
- */
+/** The probable name of an upload; that of a picture depends on its content. */
 export const uploadName = (settings: Settings, filename: string): string =>
   newFileName(settings, expectedName(settings, filename));
 

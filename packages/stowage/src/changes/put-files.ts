@@ -157,10 +157,7 @@ export const completeOver = async (
   }
 };
 
-/**
- * Stores an uploaded file under its name, unless an earlier attempt is found to have done that. Does not
- * replace a name that the form itself has used.
- */
+/** Stores an uploaded file, unless an earlier attempt is found, never over one of the same form. */
 const putFile = async (
   context: StageContext,
   { open, path: folder, keys }: Create,
@@ -191,10 +188,7 @@ const putWithOriginal = async (context: StageContext, change: Create, plan: Plan
     : complete(context, open, await put(), plan);
 };
 
-/**
- * Groups the files of a form that want the same name or its numbered variants. Files of a group are stored in
- * order, groups independently.
- */
+/** Groups the files of a form that want one name: those of a group are stored in order. */
 const groupsOf = (open: SourceView, planned: readonly Planned[]): readonly (readonly number[])[] => {
   const keys = planned.map(({ name }) => foldedFor(storeOf(open), name));
   const all = new Set(keys);

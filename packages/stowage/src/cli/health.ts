@@ -10,10 +10,7 @@ import { orUndefined } from '../errors/errors.ts';
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 interface Durations {
-  /**
-   * Number of requests by the smallest bucket that contains their duration; the last entry counts the slower
-   * ones.
-   */
+  /** Number of requests by the smallest bucket that contains their duration; the last has slower ones. */
   readonly counts: number[];
   seconds: number;
 }

@@ -29,10 +29,7 @@ const DISK_MS = 5000;
 /** Exit status of a process that was ended by Ctrl+C, by convention. */
 const INTERRUPTED = 130;
 
-/**
- * Runs work that Ctrl+C or SIGTERM aborts; a later signal ends the process immediately. Returns its exit
- * status, or 130 when it was aborted.
- */
+/** Runs work that a signal aborts; a later one ends the process. Returns the status, 130 if aborted. */
 export const interruptible = async (work: (signal: AbortSignal) => Promise<number>): Promise<number> => {
   const controller = new AbortController();
   const ignore = onStop(() => controller.abort());
@@ -125,10 +122,7 @@ const picturesOf = ([source = '', folder = '']: readonly string[], { config }: O
   folder,
 });
 
-/**
- * Runs the command. The service is loaded only when needed, so that help and usage errors are fast. Returns
- * the exit status.
- */
+/** Runs the command; returns the exit status. Help and usage errors load no service. */
 const execute = async ({ name, words, options }: Command): Promise<number> => {
   switch (name) {
     case 'help':

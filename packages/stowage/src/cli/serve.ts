@@ -27,10 +27,7 @@ export const parsePort = (name: string, text: string): number => {
   return port;
 };
 
-/**
- * The address to listen on: from the options, else HOST and PORT, else the default.
- * @throws UsageError for an invalid port.
- */
+/** The address from the options, else HOST and PORT, else the default. @throws UsageError */
 export const readAddress = (options: Pick<Options, 'host' | 'port'>): Address => {
   const name = options.port === undefined ? 'PORT' : '--port';
   const port = options.port ?? readVariable('PORT');
@@ -70,10 +67,7 @@ export interface Companions {
   readonly announce: (url: string) => void;
 }
 
-/**
- * Runs the service until a signal, then until its running requests have finished.
- * @throws StartError when it cannot listen.
- */
+/** Runs the service until a signal, then until its requests have finished. @throws StartError */
 export const serve = async (
   app: App,
   address: Address,
@@ -173,10 +167,7 @@ const replaceByExit = (status: number): void => {
   }
 };
 
-/**
- * Ends the process as the signal does by itself: `process.exit` would wait for threads, and for one that hangs at a
- * disk as long as the disk does.
- */
+/** Ends the process by the signal itself: `process.exit` would wait for a thread that hangs at a disk. */
 export const endBy = (signal: NodeJS.Signals): never => {
   const status = 128 + constants.signals[signal];
   process.removeAllListeners(signal);
@@ -188,10 +179,7 @@ export const endBy = (signal: NodeJS.Signals): never => {
 /** A signal within this time after another is the same one: npm passes on what the terminal has sent to both. */
 const SAME_MS = 1000;
 
-/**
- * Calls `stop` at the first SIGTERM or SIGINT; a later one ends the process immediately. Returns a function that
- * stops listening.
- */
+/** Calls `stop` at the first signal; a later one ends the process. Returns a function that stops this. */
 export const onStop = (stop: (signal: NodeJS.Signals) => void): (() => void) => {
   let stoppedAt: number | undefined;
   const listen = (signal: NodeJS.Signals): void => {

@@ -84,10 +84,7 @@ const keyProblem = (key: string): string => {
   return `is not a known key${hint}`;
 };
 
-/**
- * Whether the key is valid in an access rule: `role`, `path`, `extensions`, or a key in the form of an
- * action's.
- */
+/** Whether the key is valid in an access rule: `role`, `path`, `extensions`, or that of an action. */
 export const isRuleKey = (key: string): boolean => accessRuleKeys.includes(key) || ACTION_KEY.test(key);
 
 /** Problems of the keys of access rules, one at most for each key. */

@@ -49,10 +49,7 @@ export const readBrowser = () => ({
   environment: readProgramEnvironment(),
 });
 
-/**
- * Threads of Node for file operations and image processing, by `UV_THREADPOOL_SIZE`; by default those of the
- * runtime.
- */
+/** Threads of Node for files and images, by `UV_THREADPOOL_SIZE`; by default those of the runtime. */
 export const readThreadPoolSize = (): number => {
   const size = Number(process.env['UV_THREADPOOL_SIZE']);
   return Number.isInteger(size) && size > 0 ? size : 4;

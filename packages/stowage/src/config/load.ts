@@ -46,10 +46,7 @@ export interface Resolved {
   readonly value: unknown;
   /** References that could not be resolved; they are still in the value. */
   readonly problems: readonly string[];
-  /**
-   * Filters problems of the value for display: removes contents of references, and consequences of the
-   * problems above.
-   */
+  /** Problems of the value for display: no contents of references, no consequences of the above. */
   readonly presentable: (problems: readonly string[]) => readonly string[];
 }
 

@@ -144,10 +144,7 @@ const unfold = (issue: Issue): readonly Issue[] => {
   return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 };
 
-/**
- * Issues of a schema in plain words: one problem each, under its dotted key. `prefix` is the path of the
- * value in the configuration.
- */
+/** Issues of a schema in plain words, each under its dotted key. `prefix`: the path of the value. */
 export const problemsOf = (
   issues: readonly Issue[],
   value: unknown,

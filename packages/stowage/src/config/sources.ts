@@ -124,10 +124,7 @@ const pictureProblems = (where: readonly string[], { uploadImages, thumbFolderNa
   return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
 };
 
-/**
- * Removes features that a source has disabled: a trash without retention, and redirects for no days or where
- * the service serves no links.
- */
+/** Removes disabled features: a trash without retention, redirects for no days or without links. */
 const inForce = (settings: Settings): Settings => ({
   ...settings,
   trash: settings.trash?.retentionDays === 0 ? undefined : settings.trash,
@@ -217,10 +214,7 @@ export const checkSources = (
   return { sources, problems: [...problems, ...sameNameProblems(sources)] };
 };
 
-/**
- * The sources of a tenant, validated like those of a configuration.
- * @throws ConfigError with every problem.
- */
+/** The sources of a tenant, validated like those of a configuration. @throws ConfigError */
 export const loadSources = (
   input: unknown,
   settings: Settings,

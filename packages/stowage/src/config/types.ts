@@ -57,10 +57,7 @@ export interface SourceInput
   readonly baseurlAliases?: readonly string[] | null | undefined;
   /** The directory of a local source, from the working directory if it is relative; of a memory store a prefix. */
   readonly root?: string | TextReference | null | undefined;
-  /**
-   * `local` when absent, `s3`, `azure`, `gcs`, `sftp`, `ftp`, `webdav`, `memory`, or the name of a registered
-   * adapter.
-   */
+  /** `local` when absent; `s3`, `azure`, `gcs`, `sftp`, `ftp`, `webdav`, `memory`, or a registered name. */
   readonly storageAdapter?: string | null | undefined;
 }
 
@@ -88,10 +85,7 @@ export interface SourceConfig {
   /** Directory of a local source (absolute), or a virtual prefix; undefined when not given. */
   readonly root: string | undefined;
   readonly storageAdapter: string;
-  /**
-   * The options under the key of the adapter (`s3`, `azure`, ...), parsed by the adapter's own schema if it
-   * has one.
-   */
+  /** The options under the key of the adapter (`s3`, …), parsed by its own schema if it has one. */
   readonly adapterOptions: unknown;
   /** Global settings with this source's overrides. */
   readonly settings: Settings;

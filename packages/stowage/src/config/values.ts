@@ -39,10 +39,7 @@ export const baseurlProblem = (text: string): string | undefined => {
 
 export const withSlash = (baseurl: string): string => (baseurl.endsWith('/') ? baseurl : `${baseurl}/`);
 
-/**
- * Parses the address of clamd: `tcp://127.0.0.1:3310`, `tcp://[::1]:3310` or `unix:/run/clamav/clamd.ctl`.
- * Undefined for anything else.
- */
+/** The address of clamd: `tcp://127.0.0.1:3310`, `unix:/run/clamav/clamd.ctl`; else undefined. */
 export const parseClamdAddress = (
   text: string,
 ): { readonly path: string } | { readonly host: string; readonly port: number } | undefined => {
@@ -91,10 +88,7 @@ export const withoutNulls = (input: unknown, isKnown: KeyTest = () => true): unk
   return copy(input, [], []);
 };
 
-/**
- * Merges `over` into a copy of `base`: objects merge key by key at every depth, other values, lists included,
- * replace. The arguments are not modified.
- */
+/** Merges `over` into a copy of `base`: plain objects key by key; other values, also lists, replace. */
 export const merge = (base: PlainObject, over: PlainObject): PlainObject => {
   const merged = new Map(Object.entries(base));
   for (const [key, value] of Object.entries(over)) {
@@ -104,9 +98,7 @@ export const merge = (base: PlainObject, over: PlainObject): PlainObject => {
   return Object.fromEntries(merged);
 };
 
-/**
- * Freezes plain objects and lists at every depth; other objects, such as clients and buffers, stay mutable.
- */
+/** Freezes plain objects and lists at every depth; others, such as clients and buffers, stay mutable. */
 export const freezeDeep = <Value>(value: Value): Value => {
   if (Array.isArray(value) || isPlainObject(value)) {
     Object.freeze(value);

@@ -19,10 +19,7 @@ export interface DocumentsParts {
   readonly docxLimits?: Partial<DocxLimits>;
 }
 
-/**
- * Creates the port to both engines. Nothing is loaded or started before the first document; `close` ends all
- * of it.
- */
+/** Creates the port to both engines. Nothing is started before the first document; `close` ends all. */
 export const createDocuments = ({
   remote,
   log,

@@ -144,10 +144,7 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
 
 export type DocumentClock = ReturnType<typeof startDocumentClock>;
 
-/**
- * Makes a document within its own time and that of loading. @throws DocumentLimitError, the reason of the
- * job's signal
- */
+/** Makes a document within its own time and that of loading. @throws DocumentLimitError */
 export const withinDocumentTime = async <Result>(
   { resources, signal }: DocumentJob,
   ownMs: number,

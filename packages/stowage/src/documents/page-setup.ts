@@ -84,10 +84,7 @@ export const leavesRoom = ({ width, height }: PageSize, { top, right, bottom, le
   width - left - right >= LEAST_ROOM &&
   height - top - bottom >= LEAST_ROOM;
 
-/**
- * Parses the text of a header or footer with its placeholders: `{page}`, `{pages}`, `{title}`, and `{date}`
- * for the given day (UTC) as 2026-01-31.
- */
+/** Parses a header or footer with placeholders: `{page}`, `{pages}`, `{title}`, `{date}` (2026-01-31). */
 export const readLine = (text: string, day: Date): readonly LinePart[] =>
   text
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')

@@ -16,11 +16,7 @@ const npmPackages = (names: readonly string[]): string => {
   return names.length > 1 ? `the npm packages ${quoted}, which are` : `the npm package ${quoted}, which is`;
 };
 
-/**
- * Imports an optional package at its first use.
- * @param what as in `notInstalled`
- * @throws UnsupportedError naming the package when it is not installed
- */
+/** Imports an optional package at its first use. @param what as in `notInstalled` @throws UnsupportedError */
 export const importOptional = async <Module>(
   what: string,
   name: string,

@@ -53,10 +53,7 @@ const describe = (error: unknown): Failure => {
   };
 };
 
-/**
- * A valid reason phrase: printable ASCII, at most 120 characters. A translation with other letters is
- * replaced by the English text.
- */
+/** A valid reason phrase: printable ASCII, at most 120 characters; else the English text. */
 const reasonPhrase = (message = '', english = ''): string | undefined => {
   const ascii = (/^[\x20-\x7e]*$/u.test(message) ? message : english)
     .replaceAll(/[^\x20-\x7e]+/gu, ' ')

@@ -87,9 +87,7 @@ const checkPreconditions = (headers: Headers, version: Comparable): 'send' | 'no
   return modifiedSince(version, parseDate(headers['if-modified-since'])) === false ? 'not-modified' : 'send';
 };
 
-/**
- * Whether `If-Range`, if present, matches this version: the same strong tag, or the same modification time.
- */
+/** Whether `If-Range`, if present, matches this version: the same strong tag or modification time. */
 const rangeStillApplies = (headers: Headers, { etag, modifiedAt, isRecent }: Comparable): boolean => {
   const header = headers['if-range']?.trim();
   if (header === undefined) return true;

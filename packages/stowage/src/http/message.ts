@@ -36,10 +36,7 @@ export interface ParsedBody {
 }
 
 export interface ConnectorRequest extends HookRequest {
-  /**
-   * The bridge knows that `url` begins at the mount. Otherwise it may still contain the prefix of a mounted
-   * connector.
-   */
+  /** The bridge knows that `url` begins at the mount. Else it may contain the prefix of the mount. */
   readonly isExact?: boolean | undefined;
   /** The peer address of the connection when the request arrived. */
   readonly peer?: string | undefined;

@@ -98,10 +98,7 @@ const hasForeignCharset = (contentType: string | undefined): boolean => {
   return charset !== undefined && !['utf-8', 'utf8', 'us-ascii'].includes(charset);
 };
 
-/**
- * Parameters of a JSON body. An empty body and a list count as no parameters.
- * @throws BrokenBodyError for broken text and for a bare scalar.
- */
+/** Parameters of a JSON body; an empty body and a list have none. @throws BrokenBodyError */
 const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
   if (text.trim() === '') return noParameters();
   let value: unknown;
@@ -173,10 +170,7 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   };
 };
 
-/**
- * Action, parameters and files of a request. The path takes precedence over the query, and the query over the
- * body.
- */
+/** Action, parameters and files of a request. The path wins over the query, which wins over the body. */
 export interface RequestInput {
   readonly actionName: string | undefined;
   readonly parameters: RawParameters;

@@ -7,9 +7,7 @@ import { StreamedText } from '../actions/responses.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
-/**
- * Size up to which a value is serialized in one piece; larger lists and objects are written member by member.
- */
+/** Size up to which a value is serialized in one piece; larger ones are written member by member. */
 const SMALL = 500;
 const CHUNK = 64 * 1024;
 const TEXT_PER_ITEM = 200;

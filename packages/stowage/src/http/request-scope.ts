@@ -133,10 +133,7 @@ export class RequestScope {
     return this.#lease;
   }
 
-  /**
-   * Sources with addresses as seen by the request. `ownSegments`: number of trailing segments of its path
-   * that do not belong to the mount.
-   */
+  /** Sources with addresses as seen by the request. `ownSegments`: how many segments are not the mount's. */
   seen(sources: SourceSet, ownSegments: number): SourceSet {
     const { settings, isMounted = false } = this.edge;
     return seenFrom(addressOf(this.request, isMounted, ownSegments), sources, settings.publicUrl);
@@ -242,10 +239,7 @@ export class GrantedRequest {
     return () => longer.release();
   };
 
-  /**
-   * Context of an action. `longer`: the work continues after the request until this signal, and uses the room
-   * that is reserved under `keptRoom`.
-   */
+  /** Context of an action. `longer`: work after the request, until this signal, with `keptRoom`. */
   actionContext(
     uploads: readonly UploadedFile[],
     longer?: { readonly signal: AbortSignal; readonly keptRoom: string },

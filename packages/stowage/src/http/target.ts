@@ -6,15 +6,9 @@ import { FILE_ROUTE } from '../sources/source-group.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 
 export interface Target {
-  /**
-   * The decoded path without surrounding slashes: the action's name; undefined at the root. Unknown paths are
-   * unknown actions.
-   */
+  /** The decoded path without surrounding slashes, the name of the action; undefined at the root. */
   readonly action: string | undefined;
-  /**
-   * The part of the path that does not name an action: the prefix of a mount, or a mistake when no parameter
-   * names an action either.
-   */
+  /** The path without the action's name: the prefix of a mount, or a mistake if no parameter names one. */
   readonly prefix?: string | undefined;
   /** The raw query without `?`. */
   readonly query: string;
@@ -22,10 +16,7 @@ export interface Target {
 
 const decoded = (segment: string): string | undefined => orUndefined(() => decodeURIComponent(segment));
 
-/**
- * Parses the path and query below the mount point. Percent escapes are decoded once; a trailing slash is
- * ignored.
- */
+/** Parses path and query below the mount. Escapes are decoded once; a trailing slash is ignored. */
 export const parseTarget = (url: string): Target => {
   // A proxy may send the absolute form: http://host/files.
   const local = url.startsWith('/') ? url : url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '');
@@ -36,20 +27,14 @@ export const parseTarget = (url: string): Target => {
   return { action: name === '' ? undefined : name, query: mark === -1 ? '' : local.slice(mark + 1) };
 };
 
-/**
- * The target of a URL that may still contain the prefix of the mount: only the last segment can name an
- * action; a path that names none is the prefix.
- */
+/** The target of a URL that may contain the mount: only the last segment can name an action. */
 export const withinMount = ({ action, query }: Target, isAction: (name: string) => boolean): Target => {
   if (action === undefined || isAction(action)) return { action, query };
   const last = action.slice(action.lastIndexOf('/') + 1);
   return isAction(last) ? { action: last, query } : { action: undefined, prefix: action, query };
 };
 
-/**
- * The number of trailing path segments that do not belong to a mount: that of the action, where the path
- * names one.
- */
+/** The number of trailing segments that are not of a mount: that of the action, if the path names one. */
 export const ownSegments = ({ action, prefix }: Target): number =>
   action === undefined || prefix !== undefined ? 0 : 1;
 
@@ -82,11 +67,7 @@ export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): 
   if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') rejectMethod(allowedMethods(onlyPOST));
 };
 
-/**
- * Rejects methods that the action does not support. HEAD works where GET does and the request makes no
- * change.
- * @throws StowageError METHOD_NOT_ALLOWED
- */
+/** Rejects unsupported methods. HEAD works where GET does and nothing is changed. */
 export const requireMethodOf = (
   action: Action,
   { method }: HookRequest,
@@ -121,10 +102,7 @@ export const requireMethodOfFile = ({ method }: HookRequest): void => {
   if (method !== 'GET' && method !== 'HEAD') rejectMethod('GET, HEAD, OPTIONS');
 };
 
-/**
- * Whether a URL is that of a file, whatever the sources are. Below an unknown prefix it is each URL that has
- * a segment `file` and names no action.
- */
+/** Whether a URL is that of a file: below unknown prefixes, one with a segment `file` and no action. */
 export const isOfFileRoute = (
   { url, isExact = false }: ConnectorRequest,
   isMounted: boolean,

@@ -39,10 +39,7 @@ const requireMethod = (method: string, { id }: TusPath): void => {
   if (!allowed.includes(method)) throw new MethodNotAllowedError({ headers: { Allow: allowed.join(', ') } });
 };
 
-/**
- * The address of a new upload, relative to that of the request: valid whatever proxies have removed from the
- * path.
- */
+/** The address of a new upload, relative to the request's: valid whatever proxies have removed. */
 const locationFor =
   ({ url }: ConnectorRequest) =>
   (id: string): string =>

@@ -127,10 +127,7 @@ export class UploadReceiver implements FileReceiver {
     return action === undefined ? [] : [action];
   }
 
-  /**
-   * Whether the action of the request, as known so far, takes files.
-   * @throws AccessDeniedError when no path and no type of file could be allowed.
-   */
+  /** Whether the action, as known so far, takes files. @throws AccessDeniedError if none are allowed */
   #takesFiles(fields: ParameterDraft): boolean {
     const taking = this.#possibleActions(fields).filter(({ takesFiles }) => takesFiles);
     const isAllowed = taking.some(({ name }) => this.#granted.mayAllow(name));
@@ -161,10 +158,7 @@ export class UploadReceiver implements FileReceiver {
     return views.of(source);
   }
 
-  /**
-   * Rejects a file for `fileUpload` before its bytes arrive if each source would reject it.
-   * @throws TypeNotAllowedError, UnsafeNameError
-   */
+  /** Rejects a file for `fileUpload` before its bytes arrive if each source would reject it. */
   #refuseName(filename: string, { field, fields }: IncomingFile): void {
     const possible = this.#possibleSources(fields);
     const refusals = possible.flatMap((source) => {
@@ -198,10 +192,7 @@ export class UploadReceiver implements FileReceiver {
     this.#checkedFolders.add(key);
   }
 
-  /**
-   * The bytes that still fit into the source.
-   * @throws QuotaExceededError when the length of the request exceeds the room
-   */
+  /** The bytes that still fit. @throws QuotaExceededError when the request is longer */
   async #roomIn(source: Source): Promise<number> {
     const { scope, holdSources } = this.#granted;
     const { headers, signal } = scope.request;

@@ -9,15 +9,10 @@ export interface Pixels {
   readonly channels: 3 | 4;
 }
 
-/**
- * Pixels (or bytes of run-length data) that are decoded before yielding to the event loop: some milliseconds
- * of work.
- */
+/** Pixels (or bytes of runs) that are decoded before yielding to the event loop: some milliseconds. */
 export const STEPS_PER_SLICE = 1_000_000;
 
-/**
- * True when an alpha channel exists and is zero everywhere, as programs without support for alpha write it.
- */
+/** True when an alpha channel is zero everywhere, as programs without support for alpha write it. */
 export const hasEmptyAlpha = ({ data, channels }: Pixels): boolean => {
   if (channels === 3) return false;
   for (let at = 3; at < data.length; at += 4) if (data[at] !== 0) return false;

@@ -24,10 +24,7 @@ export const indexReader = (bits: number): ((bytes: Buffer, row: number, x: numb
     ((bytes[row + Math.floor(x / perByte)] ?? 0) >> (8 - bits - (x % perByte) * bits)) & mask;
 };
 
-/**
- * Writes the pixels of one run, cut at the end of the row: `packed` has one pixel per byte, or two (RLE4),
- * and repeats.
- */
+/** Writes the pixels of one run, cut at the end of the row. `packed` repeats; RLE4 packs two in a byte. */
 const putRun = (row: Buffer, x: number, count: number, packed: Buffer, four: boolean): void => {
   const end = Math.min(row.length, x + count);
   for (let to = x, position = 0; to < end; to += 1, position += 1) {
@@ -150,10 +147,7 @@ const requireRows = (bytes: Buffer, start: number, header: BitmapHeader): number
   return stride;
 };
 
-/**
- * Maximum number of pixels that two bytes of runs can encode. A picture that claims more is rejected before
- * memory is allocated.
- */
+/** Maximum pixels that two bytes of runs encode: files that claim more are rejected before allocation. */
 const MAX_RUN = 255;
 
 const requireData = (bytes: Buffer, start: number, header: BitmapHeader): void => {
@@ -245,10 +239,7 @@ const writeHeaders = (file: Buffer, { width, height, channels }: Pixels, start: 
   file.writeUInt32LE(SRGB, at + 56);
 };
 
-/**
- * Encodes pixels as a `.bmp` file: 24 bits a pixel, or 32 with an alpha channel. Takes memory for the whole
- * file. Yields to the event loop.
- */
+/** Encodes pixels as a `.bmp` file, in memory, of 24 or 32 bits. Yields to the event loop. */
 export const encodeBmp = async (pixels: Pixels): Promise<Buffer> => {
   const { data, width, height, channels } = pixels;
   const stride = Math.ceil((width * channels) / 4) * 4;

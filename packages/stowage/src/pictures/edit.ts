@@ -71,10 +71,7 @@ const JPEG_QUALITY = 92;
 const WEBP_QUALITY = 90;
 /** Computing a palette takes long. Larger results become true colour. */
 const PALETTE_PIXELS = 6_000_000;
-/**
- * Palettes of larger GIF and PNG results are computed with less effort: noise would take ten seconds per
- * megapixel.
- */
+/** Palettes of larger GIF and PNG results get less effort: noise would take 10 s per megapixel. */
 const CAREFUL_PALETTE_PIXELS = 1_000_000;
 /** Larger lossless WebP results are written with less effort. */
 const CAREFUL_WEBP_PIXELS = 4_000_000;
@@ -172,10 +169,7 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
   return picture.avif({ quality, effort: avifEffort(size), bitdepth }).toBuffer();
 };
 
-/**
- * Encoders; each uses the options of the original if the format is the same.
- * @throws BrokenImageError; errors of the library
- */
+/** Encoders; each uses the options of the original if the format is the same. @throws BrokenImageError */
 export const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
   png: ({ picture, size, original: { metadata } }) => {

@@ -1,9 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 
-/**
- * Maximum size in bytes of a picture that is read into memory for decoding. For a larger file a listing shows
- * the icon of its extension.
- */
+/** Maximum bytes of a picture that is read for decoding; a larger one is shown by its icon. */
 export const MAX_PICTURE_BYTES = 64 * 1024 * 1024;
 
 /** Maximum number of decoded pixels per task, all frames together, according to the header. */
@@ -124,9 +121,7 @@ export interface ImageEngine {
    */
   receive(image: Buffer, policy: ReceivingPolicy, signal?: AbortSignal): Promise<Received>;
 
-  /**
-   * The displayed size, from the beginning of a file; undefined when that does not suffice. Decodes nothing.
-   */
+  /** The displayed size, by the beginning of a file; undefined when it does not suffice. Decodes nothing. */
   size(beginning: Buffer): Promise<PictureSize | undefined>;
 
   /** Decodes all frames and discards them. Resolves with the default extension of the format, without dot. */

@@ -59,10 +59,7 @@ export const readIco = (bytes: Buffer): readonly IcoEntry[] => {
   return entries.sort((a, b) => b.width * b.height - a.width * a.height || b.bitsPerPixel - a.bitsPerPixel);
 };
 
-/**
- * Applies the mask below the picture, of one bit a pixel: set bits are transparent. With a missing or
- * truncated mask the picture stays opaque.
- */
+/** Applies the mask below the picture: set bits are transparent. A truncated mask has no effect. */
 const applyMask = (bytes: Buffer, start: number, pixels: Pixels): Pixels => {
   const { width, height, channels } = pixels;
   const stride = rowBytes(width, 1);
@@ -80,10 +77,7 @@ const applyMask = (bytes: Buffer, start: number, pixels: Pixels): Pixels => {
   return { data, width, height, channels: 4 };
 };
 
-/**
- * Decodes a bitmap entry of an icon file with its transparency. PNG entries are ordinary PNG files. @throws
- * BrokenImageError
- */
+/** Decodes a bitmap entry of an icon file with its transparency; PNG entries are ordinary PNG files. */
 export const decodeIcoBitmap = async (entry: IcoEntry): Promise<Pixels> => {
   const header = readBitmapHeader(entry.data, 0, true);
   if (header.compression !== 'none') throw new BrokenImageError({ detail: 'icon with compressed bitmap' });

@@ -17,10 +17,7 @@ import type { CleanedSvg } from './svg/clean-svg.ts';
 
 /** Divisor: files in memory, waiting or about to be stored, may take this fraction of the memory. */
 const FILE_SHARE = 4;
-/**
- * Maximum number of files in memory, however small. A file of unknown size counts as a quarter of the memory
- * for files.
- */
+/** Maximum number of files in memory. One of unknown size counts as a quarter of their memory. */
 const MAX_FILES = 16;
 
 /** The client of an edit waits for it and can retry; a listing merely shows fewer thumbnails. */
@@ -32,10 +29,7 @@ const DEFAULT_THREADS = 4;
 const DEFAULT_MEMORY = 512 * 1024 * 1024;
 
 interface ImagePoolOptions {
-  /**
-   * Memory in bytes for all pictures that are decoded concurrently; files in memory and results take half as
-   * much again.
-   */
+  /** Memory in bytes for all pictures being decoded; files and results take half as much again. */
   readonly memory?: number;
   /** Threads of the runtime, which all file operations share. */
   readonly threads?: number | undefined;
@@ -44,10 +38,7 @@ interface ImagePoolOptions {
 /** Decoder, cores and memory, shared by all image processing of one connector. */
 export interface ImagePool {
   readonly engine: ImageEngine;
-  /**
-   * Runs work that holds this number of bytes, from reading until the result is stored; edits have priority
-   * over thumbnails.
-   */
+  /** Runs work that holds this number of bytes until its result is stored; edits have priority. */
   readonly hold: <Result>(
     kind: 'edits' | 'thumbnails',
     bytes: number | undefined,
@@ -99,10 +90,7 @@ export interface ImageEditor {
     use: (result: Buffer) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result>;
-  /**
-   * Passes the form of an uploaded picture that is to be stored to `use`.
-   * @throws UnsupportedError for HEIC without the package that decodes it
-   */
+  /** Passes the form to be stored to `use`. @throws UnsupportedError for HEIC without its decoder */
   receive<Result>(
     picture: PictureFile,
     policy: ReceivingPolicy,
@@ -121,10 +109,7 @@ export interface ImageEditor {
     use: (cleaned: CleanedSvg) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result | undefined>;
-  /**
-   * The displayed size of a picture with this name, by its header; undefined when it cannot be determined.
-   * `open` may be called twice. Never fails.
-   */
+  /** The displayed size, by its header, if possible. `open` may be called twice. Never fails. */
   measure(name: string, picture: PictureFile): Promise<PictureSize | undefined>;
   /** @see readTexts */
   texts(picture: PictureFile, signal: AbortSignal): Promise<About | undefined>;

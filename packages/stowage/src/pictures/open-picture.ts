@@ -29,9 +29,7 @@ export const READ_OPTIONS: SharpOptions = {
   failOn: 'error',
 };
 
-/**
- * Loads the library with the first picture: it takes a tenth of a second, by which the service starts faster.
- */
+/** Loads the library with the first picture: the service starts a tenth of a second faster. */
 export const createSharpLoader = (): (() => Promise<SharpLibrary>) => {
   const library = new Once<SharpLibrary>();
   const load = async (): Promise<SharpLibrary> => {
@@ -161,10 +159,7 @@ export const openPicture = async (
 export const isLossless = ({ file, format }: OpenedPicture): boolean =>
   format === 'webp' && isLosslessWebp(file, pictureBudget(file));
 
-/**
- * Larger JPEG results are written row by row: optimised code tables and progressive scans need the whole
- * picture in memory.
- */
+/** Larger JPEG results are written row by row: optimised tables and progressive scans need them whole. */
 export const WHOLE_JPEG_PIXELS = 24_000_000;
 
 /** Formats whose decoders hold a whole frame, with the bytes per pixel. */
@@ -205,9 +200,7 @@ export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'
   return pixels * whole + (isRotated ? rows : 0);
 };
 
-/**
- * Cost of encoding: bytes of memory per pixel, the result included, and seconds of a core per million pixels.
- */
+/** Cost of encoding: bytes of memory per pixel, result included, and core seconds per million pixels. */
 interface WritingCost {
   readonly bytes: number;
   readonly seconds: number;

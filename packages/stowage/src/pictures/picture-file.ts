@@ -45,10 +45,7 @@ export const inMemory = async (
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 };
 
-/**
- * The beginning of a file, until `isEnough` returns true, `most` bytes have been read or the file ends; the
- * stream is destroyed.
- */
+/** The beginning of a file: until `isEnough`, or `most` bytes. The stream is destroyed. */
 export const beginningOf = async (
   stream: Readable,
   most: number,
@@ -69,20 +66,14 @@ export const beginningOf = async (
   return joined(chunks, length);
 };
 
-/**
- * Maximum number of chunks, segments, blocks and EXIF entries of a picture; an animation of an hour has
- * fewer.
- */
+/** Maximum number of chunks, segments, blocks and EXIF entries; an hour of animation has fewer. */
 const MAX_ITEMS = 50_000;
 const MAX_DEPTH = 16;
 /** Number of times that all bytes of a file may be scanned or copied. */
 const PASSES = 4;
 const SPARE_BYTES = 1024 * 1024;
 
-/**
- * Budget for parsing one picture in one task.
- * @throws BrokenImageError by its methods, when a file exceeds it
- */
+/** Budget for parsing one picture. Its methods throw BrokenImageError when the file exceeds it. */
 export const pictureBudget = (file: Buffer): ParseBudget =>
   new ParseBudget(
     { items: MAX_ITEMS, depth: MAX_DEPTH, bytes: PASSES * file.length + SPARE_BYTES },

@@ -21,10 +21,7 @@ const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
 /** Longest side in pixels that a format can store. */
 const MAX_SIDES = { jpeg: 65_500, webp: 16_383, avif: 16_384 } as const;
 
-/**
- * The format that a picture gets. Features that a format lacks (animation, transparency, pages, long sides)
- * exclude it; nothing is stored as HEIC.
- */
+/** The format that a picture gets: none that lacks its features (animation, pages, …), and never HEIC. */
 const formatFor = (
   { file, format, frames, metadata }: OpenedPicture,
   asked: ReceivingPolicy['format'],
@@ -41,10 +38,7 @@ const formatFor = (
 const isMarked = async ({ file, format, metadata }: OpenedPicture): Promise<boolean> =>
   format === 'heif' && (await cleanPicture({ file, format, metadata, what: 'metadata' })) === undefined;
 
-/**
- * Whether a picture has to be rotated: the orientation is metadata, and without it the picture would be
- * displayed incorrectly.
- */
+/** Whether a picture has to be rotated: its orientation is metadata, which may be removed. */
 const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean =>
   (metadata?.orientation ?? 1) > 1 && (policy.autoOrient || policy.metadata === 'strip');
 
@@ -81,10 +75,7 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
   return isRotated ? jpegWithoutPreview(commented, budget) : commented;
 };
 
-/**
- * Removes metadata from the encoded or original file without changing its pixels. Undefined when that is not
- * possible.
- */
+/** Removes metadata without changing the pixels. Undefined when that is not possible. */
 const cleaned = async (
   sharp: SharpLibrary,
   { original, size, format, policy }: ReceivingPlan,

@@ -131,10 +131,7 @@ const render = async (sharp: SharpLibrary, picture: OpenedPicture, edit: Edit): 
   return renderEdit(sharp, picture, edit);
 };
 
-/**
- * The engine with libvips. Decoding runs outside of the event loop; each task waits until `memory` has room
- * for it.
- */
+/** The engine with libvips, outside of the event loop; each task waits until `memory` has room. */
 export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEngine => {
   const load = createSharpLoader();
   const open = async (image: Buffer, frames: 'first' | 'all'): Promise<OpenedPicture> => {

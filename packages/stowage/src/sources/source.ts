@@ -48,10 +48,7 @@ export interface SourceGroup extends SourceSet {
   close(): Promise<void>;
 }
 
-/**
- * A store in which only derived files can be changed: those in thumbnail folders, and in the folders of
- * presets inside them. All files can be read.
- */
+/** A store in which only derived files can be changed, in thumbnail folders and their preset folders. */
 export class DerivedStore {
   /** The complete store, the same object for all requests. */
   readonly files: ReadableStore;
@@ -89,10 +86,7 @@ export class DerivedStore {
     await this.#store.copyFile(this.#own(from), this.#own(to), { seen, isNoFolder: true });
   }
 
-  /**
-   * Removes the folder of a derived file if it is empty, then empty parent folders up to `top` itself.
-   * @throws errors of the store
-   */
+  /** Removes the folder of a derived file if it is empty, then empty parents up to `top` itself. */
   async removeEmptyFolders(path: SourcePath, top: SourcePath): Promise<void> {
     for (let folder = this.#own(path).parent; top.contains(folder); folder = folder.parent) {
       try {

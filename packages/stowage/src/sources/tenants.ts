@@ -115,10 +115,7 @@ export class TenantCache {
     this.#onConflict = onConflict;
   }
 
-  /**
-   * The tenant's sources; calls `build` when the cache has none for this id and these settings. Building is
-   * synchronous: stores open at their first use.
-   */
+  /** The tenant's sources, cached by id and settings. `build` is synchronous: stores open when used. */
   acquire(id: string, settings: object, build: () => SourceGroup): SourceLease {
     const fingerprint = fingerprintOf(settings);
     this.#compare(id, fingerprint);

@@ -41,11 +41,7 @@ export const isAbout = (
   about: string,
 ): ((subject: string) => boolean) => (foldsRecords ? () => true : (subject) => subject === about);
 
-/**
- * Reads a record; undefined when there is none. Costs a `stat`, and a read where it exists; only the read
- * with `isListed`.
- * @throws errors of the store
- */
+/** Reads a record, if there is one, after a stat; with `isListed` without. @throws errors of the store */
 export const readRecord = async (
   store: ReadableStore,
   path: SourcePath,
@@ -149,10 +145,7 @@ const MOST_SINGLE = 500;
 /** Names of files in a folder; `all` files where a set of names would be very large. */
 export type Names = ReadonlySet<string> | 'all';
 
-/**
- * The files of these names in an internal folder, by name: with one request to the store, none for no names.
- * @throws errors of the store
- */
+/** The files of these names in an internal folder, with one request to the store, or none for no names. */
 export const findNames = async (
   store: ReadableStore,
   folder: SourcePath,

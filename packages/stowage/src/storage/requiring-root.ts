@@ -33,10 +33,7 @@ const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
   }
 };
 
-/**
- * Checks the root after an item was not found. Every caller gets a check that started after its call: callers
- * during a running check share the next one.
- */
+/** Checks the root after an item was not found. Each check starts after the calls that share it. */
 const createRootChecks = (adapter: StorageAdapter): (() => Promise<void>) => {
   let last: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;

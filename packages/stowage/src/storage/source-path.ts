@@ -102,10 +102,7 @@ export class SourcePath {
     return this.below(name).requireBounded();
   }
 
-  /**
-   * The path of an entry of this folder, by a name from the store, at any depth.
-   * @throws UnsafeNameError when the name is not exactly one segment
-   */
+  /** The path of an entry of this folder, by a name from the store. @throws UnsafeNameError */
   below(name: string): SourcePath {
     const segment = segmentOf(name);
     if (segment === undefined) throw new UnsafeNameError();

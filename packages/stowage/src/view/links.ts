@@ -28,10 +28,7 @@ export type UrlFor = (
 export const encodedPath = (path: SourcePath): string =>
   encodeURI(path.toString()).replace(/[+;?#]/gu, encodeURIComponent);
 
-/**
- * The path of a thumbnail or variant, given relative to a folder: names below the first segment are encoded;
- * a plain entry name is not.
- */
+/** The path of a thumbnail or variant, relative to a folder: names after the first segment are encoded. */
 export const below = (folder: SourcePath, relative: string): SourcePath =>
   relative
     .split('/')
@@ -146,10 +143,7 @@ export const createLinks = (
      */
     toWritten: (item: Item<Entry>): string =>
       item.source.settings.serve === 'off' ? `${item.source.baseurl}${item.path.toString()}` : to(item),
-    /**
-     * The link for a listing. Undefined where clients join `baseurl` and names themselves, and for files that
-     * the requester may not download.
-     */
+    /** The link for a listing. Undefined where clients join `baseurl`, and where downloads are denied. */
     listed: (item: Item<Entry>): string | undefined =>
       isOfSigned(item) && item.opensBy() ? signed(item.source, item.path) : undefined,
     /** The link of an item's thumbnail or icon, by its path relative to the folder; icons need no rights. */

@@ -25,10 +25,7 @@ interface Past {
   readonly since: number;
 }
 
-/**
- * End of a chain of redirects: the item; `gone` when it was removed or its history has expired; `absent` when
- * no item of this name took this step.
- */
+/** End of a chain of redirects: the item, `gone` (removed, expired), or `absent`: no such step. */
 type End = Item | 'gone' | 'absent';
 
 /** The path of a name after a step of it, or of a parent folder; undefined when it is too long. */

@@ -31,10 +31,7 @@ export interface Walk extends Pick<
   readonly isWanted?: (entry: Entry) => boolean;
 }
 
-/**
- * One source as one requester may see it. Hidden, reserved, disallowed and denied entries count as missing.
- * Actions have no other access to a store.
- */
+/** One source as one requester may see it, the only access of actions: denied entries count as missing. */
 export class SourceView extends Access {
   readonly source: Source;
   readonly [WRITABLE]: StorageAdapter;
@@ -186,10 +183,7 @@ export class SourceView extends Access {
     return this.#folder(path.parent).item(stat, path);
   }
 
-  /**
-   * The first name in a folder that `fits` accepts. Used to find the original of a variant, whose name need
-   * not contain that of the original.
-   */
+  /** The first name in a folder that `fits` accepts: variants need not contain their original's name. */
   async findName(folder: SourcePath, fits: (name: string) => boolean): Promise<string | undefined> {
     for await (const entries of this[WRITABLE].list(folder, { signal: this.#life.signal })) {
       const found = entries.find(({ name }) => fits(name));

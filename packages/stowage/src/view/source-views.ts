@@ -34,20 +34,14 @@ export class SourceViews extends Access {
     throw new UnknownSourceError();
   }
 
-  /**
-   * The source that an action works on: the named one, else the first.
-   * @throws UnknownSourceError, also when there is no source
-   */
+  /** The named source, else the first. @throws UnknownSourceError, also when there is no source */
   first(name: string | undefined): Source {
     const [first] = this.named(name);
     if (first === undefined) throw new UnknownSourceError();
     return first;
   }
 
-  /**
-   * Opens the named source, else the first.
-   * @throws UnknownSourceError; UnsupportedError when the store's optional package is missing
-   */
+  /** Opens the named source, else the first. @throws UnknownSourceError; UnsupportedError */
   open(name: string | undefined): Promise<SourceView> {
     return this.of(this.first(name));
   }

@@ -29,10 +29,7 @@ export const sourceHeader = (
 
 /** Sources that are read concurrently. */
 const AT_ONCE = 4;
-/**
- * Time that a source may take before the next one starts, and then the time limit of the check that its store
- * responds.
- */
+/** Time until the next source starts; then the limit of the check that the store responds. */
 const PATIENCE_MS = 3000;
 
 /** The key by which slots of expensive work are shared: the source of the work, or the first of several. */
@@ -51,9 +48,7 @@ export const listingMessages = z
   .optional()
   .describe('A sentence for each source that cannot be reached and is omitted.');
 
-/**
- * Whether the store caused the error: it cannot be opened or read now. The requested item may exist there.
- */
+/** Whether the store caused the error: it cannot be read now, and the requested item may exist there. */
 export const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
 
 /** Sources that are left out of a response because their stores fail. */
@@ -108,10 +103,7 @@ const listOne = async <Result>(
   }
 };
 
-/**
- * Checks that the store of a source responds. Costs one request.
- * @throws StorageTimeoutError after three seconds, any error of the store
- */
+/** Checks that the store of a source responds, with one request. @throws StorageTimeoutError */
 const requireReachable = async (context: Asking, source: Source): Promise<void> => {
   const ask = async (limited: AbortSignal): Promise<void> => {
     const view = await orAborted(context.views.of(source, { signal: limited }), limited);

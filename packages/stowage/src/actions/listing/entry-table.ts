@@ -45,10 +45,7 @@ export class EntryTable {
     isFolder: (row) => this.#isFolder[row] === 1,
   };
 
-  /**
-   * @param rows initial capacity: memory that is not written to is not committed, while each growth leaves an
-   *   old copy behind
-   */
+  /** @param rows initial capacity: unwritten memory is not committed, but growth leaves a copy behind */
   constructor(rows: number) {
     this.#names = Buffer.allocUnsafeSlow(rows * NAME_BYTES);
     this.#starts = new Uint32Array(rows + 1);

@@ -8,29 +8,18 @@ export const LARGE = 2000;
 /** Each large listing takes tens of megabytes for 100,000 entries. */
 const AT_ONCE = 3;
 const MAY_WAIT = 4000;
-/**
- * Share of one source: it may sort and send one listing while it reads another. A slow or hanging store does
- * not block the listings of other sources.
- */
+/** Share of one source: a slow or hanging store does not block the listings of other sources. */
 const SHARE = { slots: AT_ONCE - 1, waiting: MAY_WAIT / 4 };
 /** After this time a slow reader no longer blocks others. */
 const LONGEST_SENDING_MS = 10_000;
 
 /** The slot of one request, for the large listings of all its sources. */
 export interface ListingSlot {
-  /**
-   * Waits for the slot; later calls return immediately. @throws the signal's reason; BusyError when too many
-   * wait
-   */
+  /** Waits for the slot, once. @throws the signal's reason; BusyError when too many wait */
   take(): Promise<void>;
-  /**
-   * Takes the slot if one is free. False: the caller has to wait for it, and should release its resources
-   * meanwhile.
-   */
+  /** Takes the slot if one is free. False: the caller should release its resources and wait. */
   tryTake(): boolean;
-  /**
-   * The entries are gathered, and will be sent: the slot is released with the response, or after ten seconds.
-   */
+  /** The entries are gathered: the slot is released with the response, or after ten seconds. */
   gathered(): void;
   /** Releases the slot. May be called several times, and without a slot. */
   leave(): void;

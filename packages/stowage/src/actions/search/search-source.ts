@@ -18,10 +18,7 @@ const SEARCHES_MAY_WAIT = 4000;
 /** A store that hangs, or has many searches, must not block searches of other sources. */
 const SHARE = { slots: SEARCHES_AT_ONCE - 2, waiting: SEARCHES_MAY_WAIT / 4 };
 
-/**
- * Slots of searches, shared by sources rather than by clients. The limits of a search bound its cost; the
- * local disk is walked by one thread.
- */
+/** Slots of searches, shared by sources rather than by clients: their limits bound the cost. */
 export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT, SHARE);
 
 export const SEARCH_KEY = 'FILES_SEARCH';
@@ -87,10 +84,7 @@ export interface SourceSearch {
   readonly signal: AbortSignal;
 }
 
-/**
- * Whether a failure merely ends the search with the results so far: only after some progress. @throws any
- * other failure
- */
+/** Whether a failure, after some progress, ends the search with the results so far; else it is thrown. */
 const requireEnd = (error: unknown, hasMoved: boolean, late: AbortSignal): void => {
   if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
   if (!hasMoved || !(late.aborted || isOfStore(error))) throw error;

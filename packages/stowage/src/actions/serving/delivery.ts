@@ -7,10 +7,7 @@ import { DelegatedResponse } from '../responses.ts';
 /** Media types that browsers display without running code. SVG may contain scripts, so it is excluded. */
 const SHOWN = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$|text\/plain(?:;|$))/u;
 
-/**
- * Whether browsers may display a file of this type by itself instead of saving it. Inside a page, every image
- * is displayed.
- */
+/** Whether browsers may display the file by itself instead of saving it. In pages all images are shown. */
 export const isShownInline = (contentType: string): boolean => SHOWN.test(contentType);
 
 const UNSHARED = /(?:^|[\s,])(?:private|no-store)(?![\w=-])/iu;

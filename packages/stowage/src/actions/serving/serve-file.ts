@@ -19,10 +19,7 @@ import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 export interface ServingRequest {
   /** The source with the requester's access; for sources that are not protected, with access for everyone. */
   readonly view: SourceView;
-  /**
-   * All sources with their addresses. Access is the requester's if the source of the link is protected or
-   * `isAsking` is set, else that of everyone.
-   */
+  /** All sources. Access is the requester's if the source is protected or `isAsking`, else everyone's. */
   readonly viewsFor: (isAsking: boolean) => Promise<SourceViews>;
   /** The path below the source, decoded segment by segment. */
   readonly segments: readonly string[];
@@ -111,10 +108,7 @@ interface Known {
 const headersFor = (settings: Source['settings'], { isFailure }: Known, contentType?: string) =>
   safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings, contentType);
 
-/**
- * Opens a file, or prepares it to be opened, and returns its stat: in one request to the store where the
- * headers do not depend on the stat.
- */
+/** Opens a file, and returns its stat: in one request where the headers do not depend on the stat. */
 const openStored = async (
   file: ViewedFile,
   isPlain: boolean,

@@ -9,10 +9,7 @@ const MOST_LENGTH = 16 * 1024 * 1024;
 /** Characters that are parsed before yielding to the event loop: some milliseconds. */
 const STRETCH = 64 * 1024;
 
-/**
- * Elements whose content is raw text, without comments and tags; `script` and `plaintext` have their own
- * rules.
- */
+/** Elements of raw text without comments and tags; `script` and `plaintext` have their own rules. */
 const RAW: ReadonlySet<string> = new Set(['style', 'xmp', 'iframe', 'noembed', 'noframes']);
 const REPLACEABLE: ReadonlySet<string> = new Set(['textarea', 'title']);
 /** Inside these no element has raw content. */

@@ -104,10 +104,7 @@ const applied = (text: string, edits: readonly Edit[]): string => {
   return parts.join('') + text.slice(position);
 };
 
-/**
- * Escapes a text for an attribute value. The result is harmless with any quotes, and also where a browser
- * does not parse the position as a tag.
- */
+/** Escapes a text for an attribute value; harmless with any quotes, and where no tag is parsed. */
 const escaped = (text: string, quote: TagAttribute['quote']): string =>
   text.replaceAll(quote === '' ? /[&<>"'`\s]/gu : /[&<>"'`]/gu, (unit) =>
     unit === '&' ? '&amp;' : `&#${String(unit.charCodeAt(0))};`,

@@ -65,9 +65,7 @@ export class OwnLinks {
     this.#links = links;
   }
 
-  /**
-   * Undefined for a foreign link. @throws InvalidParametersError for too many own links; errors of the stores
-   */
+  /** Undefined for a foreign link. @throws InvalidParametersError for too many; errors of the stores */
   find(url: string): Promise<OwnLink | undefined> {
     const known = this.#known.get(url);
     if (known !== undefined) return known;
@@ -116,29 +114,21 @@ export class OwnLinks {
     return { url, source, path, view, entry, preset, kind: kindOf(shown), signature };
   }
 
-  /**
-   * The current target of the link; undefined when there is none or it is hidden. @throws errors of the
-   * stores
-   */
+  /** The current target of the link; undefined when it is hidden or missing. @throws errors of the stores */
   target(link: OwnLink): Promise<Target | undefined> {
     let target = this.#targets.get(link);
     if (target === undefined) this.#targets.set(link, (target = this.asked(() => this.#lookUp(link))));
     return target;
   }
 
-  /**
-   * The target of the link if it has been renamed or moved; looked up only in sources that remember names.
-   */
+  /** The target of the link if it was renamed or moved; only in sources that remember names. */
   async moved(link: OwnLink): Promise<Item | undefined> {
     if (link.source.settings.redirectMoved === undefined) return undefined;
     const target = await this.target(link);
     return target?.isMoved === true ? target.item : undefined;
   }
 
-  /**
-   * Runs a request to a store; undefined when it fails, which is reported.
-   * @throws errors of the stores, without `onFailure`
-   */
+  /** Undefined when a request to a store fails, which is reported; without `onFailure` it throws. */
   async asked<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
     try {
       return await ask();
@@ -193,10 +183,7 @@ export const mayName = ({ source }: OwnLink, target: Item): boolean => {
   return serve === 'public' || (serve === 'signed' && source.settings.serve === 'signed');
 };
 
-/**
- * The replacement of a link; the same link when there is nothing to renew. A link of a `signed` source whose
- * signature was never valid stays as it is.
- */
+/** The renewed link; the same when there is nothing to renew, or its signature was never valid. */
 export const renewedUrl = async (
   link: OwnLink,
   own: OwnLinks,

@@ -41,10 +41,7 @@ export interface RenewOptions extends TextOptions, PictureOptions {}
 export interface FoundLink {
   /** Name of the source. */
   readonly source: string;
-  /**
-   * Path of the file inside the source, without a leading slash; of a thumbnail or variant that of the
-   * original.
-   */
+  /** Path inside the source, without a leading slash; of a thumbnail or variant that of the original. */
   readonly path: string;
   readonly kind: 'file' | 'thumbnail' | 'variant';
   /** Set for a variant. */
@@ -75,10 +72,7 @@ export type LinksIn = (html: string, options?: TextOptions) => Promise<readonly 
 
 export interface TextServices extends PictureServices {
   readonly log: Logger;
-  /**
-   * Opens the sources, with the addresses that texts may use for them, until the work is done. No access
-   * control.
-   */
+  /** Opens the sources, with their addresses in texts, until the work is done. No access control. */
   readonly inSources: <T>(options: TextOptions, work: (views: SourceViews) => Promise<T>) => Promise<T>;
 }
 

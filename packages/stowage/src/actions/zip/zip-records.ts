@@ -33,10 +33,7 @@ const TIME_BYTES = 9;
 const YEAR_1980 = 1980;
 const YEAR_2107 = 2107;
 
-/**
- * Time in the lower half and date in the upper one, in the server's time zone, with a resolution of two
- * seconds.
- */
+/** Date in the upper half, time in the lower, in the server's time zone, in steps of two seconds. */
 const dosTime = (milliseconds: number): number => {
   const date = new Date(milliseconds);
   const year = Math.min(Math.max(date.getFullYear(), YEAR_1980), YEAR_2107);
@@ -62,10 +59,7 @@ const write64 = (into: Buffer, at: number, ...values: readonly number[]): void =
   for (const [index, value] of values.entries()) into.writeBigUInt64LE(BigInt(value), at + 4 + index * 8);
 };
 
-/**
- * Header before the content of an entry. Without `sum` a descriptor follows the content, in 64 bits if
- * `is64`.
- */
+/** Header before a content. Without `sum` a descriptor follows the content, in 64 bits if `is64`. */
 export const localHeader = (
   { name, modifiedAt }: EntryHead,
   sum: ContentSum | undefined,
@@ -161,10 +155,7 @@ export class CentralDirectory {
     this.#bytes += record.length;
   }
 
-  /**
-   * The directory and the end of the archive; `offset` is the position of the directory. Frees each part that
-   * it has yielded.
-   */
+  /** The directory, which begins at `offset`, and the end of the archive. Frees yielded parts. */
   *end(offset: number): Generator<Buffer, void, undefined> {
     this.#finishPart();
     for (let part = this.#parts.shift(); part !== undefined; part = this.#parts.shift()) yield part;

@@ -102,10 +102,7 @@ class UnheldRoot extends FolderAt {
   }
 }
 
-/**
- * Current path of an open folder, with links resolved; undefined without /proc. The kernel knows it without
- * reading a disk.
- */
+/** Current path of an open folder, links resolved; undefined without /proc. Reads no disk. */
 const whereIs = ({ self }: OpenFolder): string | undefined => orUndefined(() => readlinkSync(self));
 
 const pathBelow = (root: string, names: readonly string[]): string =>

@@ -82,10 +82,7 @@ const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
   return differs;
 };
 
-/**
- * Whether names in the root are case-sensitive, tested with an existing entry. Where that cannot be
- * determined: the usual value of the system.
- */
+/** Whether names in the root are case-sensitive, by an existing entry; else as usual on the system. */
 const isCaseSensitive = (confinement: Confinement): Promise<boolean> =>
   closing(confinement.openRoot(), async (root) => {
     const usual = process.platform !== 'darwin' && process.platform !== 'win32';

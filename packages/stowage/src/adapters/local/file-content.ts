@@ -101,10 +101,7 @@ export async function* chunksOfFile(
 /** Bytes of a large file that are read between two checks of the signal. */
 const PIECE_BYTES = 8 * 1024 * 1024;
 
-/**
- * Reads a range inside an open file, and closes the file without waiting.
- * @throws ChangedMeanwhileError when it has become shorter; the signal's reason
- */
+/** Reads a range of an open file, and closes it. @throws ChangedMeanwhileError; the signal's reason */
 export const readWhole = async (
   fd: number,
   { start, end }: ByteRange,

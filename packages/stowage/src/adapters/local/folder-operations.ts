@@ -181,10 +181,7 @@ export const moveFolder = async (
   });
 };
 
-/**
- * Builds the copy out of sight, then renames it in one step.
- * @returns `across` when the target is on another file system: nothing is done then
- */
+/** Builds the copy out of sight, then renames it. @returns `across` for another file system */
 export const copyFolder = async (
   store: LocalStore,
   from: SourcePath,

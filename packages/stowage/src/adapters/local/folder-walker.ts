@@ -15,10 +15,7 @@ export interface OpenedFolder {
 
 export interface EnterOptions {
   readonly create?: boolean;
-  /**
-   * Error for a last segment that is a file: `missing` where an entry below it was requested (default),
-   * `wrong-kind` where the segment itself was.
-   */
+  /** Error for a file as last segment: `missing` (default) where an entry below it was requested. */
   readonly file?: 'missing' | 'wrong-kind';
   /** The operation makes a single call in the folder, so the root need not be held for it. */
   readonly isOneCall?: boolean;
@@ -98,10 +95,7 @@ export class FolderWalker {
     return this.#walk(path, options, await openRoot(this.confinement));
   }
 
-  /**
-   * The name of an entry on disk, or for creating it: composed, unless it exists in another spelling only.
-   * @throws NotFoundError for a reserved name
-   */
+  /** The name of an entry on disk, or for creating it: composed, unless only another spelling exists. */
   async diskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new NotFoundError({ detail: 'a reserved name' });
     if (!hasOtherSpellings(name) || (await isThere(folder.at(name)))) return name;

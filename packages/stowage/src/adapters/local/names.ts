@@ -87,10 +87,7 @@ export class NameFilter {
     return undefined;
   }
 
-  /**
-   * As `take`, for an entry of a folder that is being read, or a name without a kind: leaves out links and
-   * special files.
-   */
+  /** As `take`, for an entry of a folder or a name without a kind: leaves out links and special files. */
   takeEntry(entry: Dirent | string): ListedName | undefined {
     const isName = typeof entry === 'string';
     const kind = isName ? undefined : system.kindOf(entry);

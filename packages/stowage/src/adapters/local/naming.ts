@@ -99,10 +99,7 @@ export const withdrawLink = async (
   return false;
 };
 
-/**
- * Moves a file to a name, atomically replacing an existing file.
- * @throws WrongKindError when a folder, link or device has the name; errors of the system
- */
+/** Moves a file to a name, atomically replacing an existing file. @throws WrongKindError for others */
 const nameOverFile = async (from: system.Name, target: system.Name): Promise<void> => {
   const old = await system.lstatOf(target).catch(ifCode('ENOENT'));
   if (old !== undefined && !old.isFile()) throw new WrongKindError();

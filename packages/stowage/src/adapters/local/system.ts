@@ -21,10 +21,7 @@ export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisi
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);
 export const removeEmpty: (path: Name) => Promise<void> = promisify(fs.rmdir);
 
-/**
- * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
- * may show cached state that is seconds old.
- */
+/** Local file systems that record every change immediately; others may show outdated state. */
 export const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
 
 const statfs = promisify(fs.statfs);
@@ -147,10 +144,7 @@ export const statOf = (name: string, stats: fs.BigIntStats): Stat | undefined =>
 export const READ_ONLY =
   fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 
-/**
- * Opens a file for reading, without following links or waiting for pipes. @throws NotFoundError when it is
- * not a file; errors of the system
- */
+/** Opens a file for reading, without following links or waiting for pipes. @throws NotFoundError */
 export const openForReading = async (
   path: Name,
 ): Promise<{ readonly fd: number; readonly stats: fs.BigIntStats }> => {
@@ -224,10 +218,7 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set([
   'Unknown system error -117',
 ]);
 
-/**
- * Whether the error is about this entry alone: missing read permission, a damaged entry, or a file system that
- * is mounted there and has ended.
- */
+/** Whether the error is about this entry alone: denied, damaged, or a mount that has ended. */
 export const isUnreadable = (error: unknown): boolean => UNREADABLE.has(systemCode(error));
 
 /**

@@ -14,10 +14,7 @@ export interface NameLocks {
     work: () => Promise<T>,
   ): Promise<T>;
 
-  /**
-   * Locks those of the keys that no operation holds or waits for, without waiting, and passes them to `work`.
-   * @throws errors of `work`
-   */
+  /** Locks those of the keys that are free, without waiting, and passes them to `work`. */
   holdFree<T>(keys: readonly string[], work: (held: ReadonlySet<string>) => Promise<T>): Promise<T>;
 }
 

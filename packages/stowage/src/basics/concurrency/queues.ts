@@ -31,9 +31,7 @@ export const createLimiter = (limit: number): Limiter => {
   };
 };
 
-/**
- * Runs `work`, whose `add` starts tasks, at most `limit` at a time. Settles, as `drain` does, when none is running.
- */
+/** Runs `work`, whose `add` starts tasks, at most `limit` at a time. Settles when none is running. */
 export const inParallel = async <Result>(
   limit: number,
   work: (add: Limiter['add']) => Promise<Result>,

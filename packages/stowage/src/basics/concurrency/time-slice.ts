@@ -23,10 +23,7 @@ export const createYieldToLoop = (): YieldToLoop => {
 /** Longest stretch of work between two pauses, in milliseconds. */
 const LENGTH = 5;
 
-/**
- * Divides long work into short stretches, so that other requests continue meanwhile: `if (slice.due) await
- * slice.rest()` every few hundred steps.
- */
+/** Divides long work: `if (slice.due) await slice.rest()` every few hundred steps. */
 export class TimeSlice {
   readonly #signal: AbortSignal;
   #end = performance.now() + LENGTH;

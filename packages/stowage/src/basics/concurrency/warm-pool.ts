@@ -20,10 +20,7 @@ export class WarmPool<Worker extends WarmWorker> {
     this.#idleMs = idleMs;
   }
 
-  /**
-   * Uses a worker exclusively. Work that abandons its worker ends it; a usable one is reused.
-   * @throws errors of `work`
-   */
+  /** Uses a worker exclusively, and keeps a usable one. Work that abandons its worker ends it. */
   async use<T>(work: (worker: Worker) => Promise<T>): Promise<T> {
     const worker = this.#take();
     this.#busy.add(worker);

@@ -99,10 +99,7 @@ export const isOwnFolder = (found: Stats): boolean =>
   found.isDirectory() &&
   (process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0));
 
-/**
- * Removes folders with this prefix that belong to this user and to dead processes. Never throws: folders that
- * cannot be removed do not stop the work.
- */
+/** Removes folders with this prefix of this user and of dead processes, as far as possible. */
 export const sweepTemporaryFolders = async (prefix: string): Promise<void> => {
   const names = await readdir(tmpdir()).catch(() => []);
   for (const name of names.filter((one) => one.startsWith(prefix))) {

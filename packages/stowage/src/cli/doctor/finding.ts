@@ -1,10 +1,7 @@
 export interface Finding {
   /** Id of the check, for programs: `store.write`. */
   readonly check: string;
-  /**
-   * `broken`: something does not work. `risk`: it works, but should be reviewed. `note`: information without
-   * need for action.
-   */
+  /** `broken`: does not work. `risk`: works, but should be reviewed. `note`: no action needed. */
   readonly level: 'ok' | 'note' | 'risk' | 'broken';
   readonly source?: string | undefined;
   /** One line. */
@@ -69,10 +66,7 @@ export const report = (findings: readonly Finding[]): string => {
   return [...ordered.map(textOf), '', end].join('\n');
 };
 
-/**
- * The innermost reason of a failure in a few words: a code of the operating system or of the store, else its
- * message.
- */
+/** The innermost reason of a failure: a code of the operating system or store, else its message. */
 export const reasonOf = (error: unknown): string => {
   const words: string[] = [];
   for (let one = error, depth = 0; one instanceof Error && depth < 6; one = one.cause, depth += 1) {

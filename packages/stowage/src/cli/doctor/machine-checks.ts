@@ -166,10 +166,7 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
   }
 };
 
-/**
- * Checks whether resumable uploads can be stored. Creates nothing: the nearest existing folder must be
- * writable.
- */
+/** Checks whether resumable uploads can be stored: the nearest existing folder must be writable. */
 const checkParts = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
   const { tus, stateDirectory } = settings;
   if (tus === undefined) return;

@@ -24,10 +24,7 @@ export interface Search {
 
 const REQUEST_MS = 10_000;
 
-/**
- * Sends a request with a time limit. Redirects are not followed: a login page instead of a file must be
- * detected.
- */
+/** Sends a request with a time limit. Follows no redirect: a login page must be detected. */
 export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = {}): Promise<Response> =>
   // The limit includes reading the body.
   fetch(url, { redirect: 'manual', ...init, signal: new TimeLimit(REQUEST_MS, signal).signal });

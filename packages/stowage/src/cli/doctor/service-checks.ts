@@ -67,10 +67,7 @@ const askPing = async (url: URL, signal: AbortSignal, init: RequestInit) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/**
- * Checks whether resumable uploads reach the service. Every service rejects this version, so no upload is
- * created.
- */
+/** Checks whether resumable uploads reach the service, by a version that every service rejects. */
 const checkTus = async ({ url, hasTus, findings, signal }: RunningService): Promise<boolean> => {
   if (!hasTus) return false;
   const headers = { 'tus-resumable': '0.0.0' };

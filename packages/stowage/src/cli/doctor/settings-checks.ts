@@ -47,10 +47,7 @@ const checkRisks = (
     findings.note('settings', `accepted for compatibility, without effect: ${unused.join(', ')}`);
 };
 
-/**
- * Checks whether pages of other sites may act with the cookies of their visitors; the warnings at the start
- * cover tokens.
- */
+/** Checks whether pages of other sites may act with visitors' cookies; the start warns about tokens. */
 const checkSites = (
   { hooks = {} }: ServiceDefinition,
   { config: { settings } }: CheckedConfiguration,
@@ -160,10 +157,7 @@ export const checkSettings = async (
   return findings;
 };
 
-/**
- * Settings of access, which the doctor checks separately, and settings that would count, store or draw
- * something during the checks.
- */
+/** Settings of access, which are checked separately, and those that would store or draw something. */
 const LEFT_OUT = [
   ...['accessControl', 'auth', 'onlyPOST', 'refuseCrossSite', 'rateLimits'],
   ...['createThumb', 'quota', 'trash', 'uploadImages', 'inspection'],

@@ -41,10 +41,7 @@ const DENIED = /^denied: /u;
 const LOGIN: Advice = [DENIED, 'Correct the login of WHERE, or give this user more rights there.'];
 const HOST: Advice = [ANY, 'Correct host, port or directory of WHERE, or start the server that it names.'];
 
-/**
- * Fixes of failures by adapter: the first with a matching reason. WHERE is replaced by the key, RIGHT by the
- * missing permission.
- */
+/** Fixes by adapter: the first that matches. WHERE stands for the key, RIGHT for the permission. */
 const ADVICE: Readonly<Record<string, readonly Advice[]>> = {
   local: [
     [/EROFS/u, 'Mount ROOT for writing (a volume without ":ro").'],
@@ -228,10 +225,7 @@ export interface Probing {
   readonly signal: AbortSignal;
 }
 
-/**
- * Writes a file, lists it, reads it, runs `whileThere`, and removes it. The file is removed in every case;
- * where that fails, a finding names it.
- */
+/** Writes a file, lists it, reads it, runs `whileThere`, and removes it in every case. */
 export const probeStore = async (
   config: SourceConfig,
   source: Source,

@@ -138,10 +138,7 @@ const rolesOf = ({ settings: { auth, defaultRole } }: ConnectorConfig, hasHook: 
   return roles && [...roles, ...(optional ? [defaultRole] : [])];
 };
 
-/**
- * Warnings about settings that are accepted but probably unintended, or less secure than they seem. `hasHook`: a
- * hook returns the roles.
- */
+/** Warnings about settings that are probably unintended. `hasHook`: a hook returns the roles. */
 export const settingRisks = (
   config: ConnectorConfig,
   hasHook: boolean,
@@ -176,10 +173,7 @@ const unusedKeys = Object.entries(settingsShape)
 /** Keys of `pdf` that are accepted and have no effect. */
 const UNUSED_IN_PDF = ['defaultFont', 'fontDir', 'fontCache', 'tempDir', 'chroot', 'paper'] as const;
 
-/**
- * Dotted keys of settings without effect that differ from their defaults; they are accepted for compatibility
- * only.
- */
+/** Dotted keys of changed settings without effect, which are accepted for compatibility only. */
 export const unusedSettings = ({ settings, sources }: ConnectorConfig): readonly string[] => {
   const defaults = settingsSchema.parse({}, ONCE);
   const differing = (own: Settings, others: Settings): readonly string[] => [

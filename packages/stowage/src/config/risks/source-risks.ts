@@ -13,10 +13,7 @@ const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.js
 const OF_SYSTEM =
   /^\/(?:(?:dev|home|lib\w*|opt|root|usr|var)$|(?:bin|boot|etc|proc|sbin|sys)(?:\/|$)|(?:.*\/)?\.(?:aws|gnupg|ssh)(?:\/|$))/u;
 
-/**
- * Placeholders that were not replaced: variables of other programs, unset variables, wildcards, and Windows
- * drives.
- */
+/** Placeholders that were not replaced: variables of other programs, wildcards, Windows drives. */
 const UNREAD =
   /\$\{[^}/]*\}|\$[A-Z_]{3,}|\{\{.*\}\}|%\w+%|\*|(?<![^/])(?:undefined|null|NaN|[A-Za-z]:\\.*)(?![^/])/u;
 
@@ -120,10 +117,7 @@ const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig
     fix: `Write "storageAdapter": "${name}", or remove it.`,
   }));
 
-/**
- * Warnings about originals with all their metadata in a root that a web server publishes. Servers hide dot
- * folders.
- */
+/** Warnings about originals with all metadata in a published root. Servers hide dot folders. */
 const originalRisks = ({ key, baseurl, settings: { uploadImages } }: SourceConfig) => {
   const { metadata = '', keepOriginal = false } = uploadImages ?? {};
   const isPublished = baseurl !== undefined && keepOriginal !== false && !keepOriginal.startsWith('.');

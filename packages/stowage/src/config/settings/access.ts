@@ -32,10 +32,7 @@ const algorithmsOfKey = (text: string): readonly TokenAlgorithm[] => {
   return algorithmsOfCurve[details?.namedCurve ?? ''] ?? [];
 };
 
-/**
- * Algorithms that a key can verify. A public key is never used as a shared secret, nor the reverse, whatever
- * the header of a token says.
- */
+/** Algorithms that a key can verify: a public key is never a shared secret, whatever a token says. */
 export const possibleAlgorithms = ({
   publicKey,
   secret,

@@ -7,10 +7,7 @@ import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from '../values
 /** Description of a setting for the reference page and the JSON schema, besides type and default. */
 export interface SettingMeta {
   readonly meaning: string;
-  /**
-   * `global`: read before the source is known, so an override by a source has no effect. `source`: a source
-   * may override it.
-   */
+  /** `source`: a source may override it. `global`: it is read before the source is known. */
   readonly scope: 'global' | 'source';
   /** Accepted for compatibility, without any effect. */
   readonly unused?: true;

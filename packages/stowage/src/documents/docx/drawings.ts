@@ -22,10 +22,7 @@ export const isSvg = (bytes: Buffer): boolean =>
 
 /** Limit of the address space. Node and the library take 700 MB of it before they draw. */
 const MAX_MEMORY_KILOBYTES = 1792 * 1024;
-/**
- * The operating system limits the process; limits that it does not support are skipped. When memory runs out,
- * the kernel kills this process first.
- */
+/** Limits of the operating system, as far as supported; short of memory, it kills this process first. */
 const BOUNDED = [
   `ulimit -c 0; ulimit -v ${String(MAX_MEMORY_KILOBYTES)}`,
   'echo 1000 >/proc/self/oom_score_adj; exec "$@"',
@@ -69,10 +66,7 @@ class DrawingProcess {
     return !this.#failed;
   }
 
-  /**
-   * Draws one file. Must not be called again before the promise is settled.
-   * @throws BrokenImageError when it cannot be drawn, or the process ends
-   */
+  /** Draws one file at a time. @throws BrokenImageError, also when the process ends */
   async draw(order: DrawingOrder): Promise<Picture> {
     const result = await this.#ask(order);
     if ('picture' in result) return result.picture;
@@ -127,10 +121,7 @@ export const createDrawings = ({ drawMs, idleMs }: Pick<DocxLimits, 'drawMs' | '
   };
 
   return {
-    /**
-     * Draws a file.
-     * @throws BrokenImageError when it cannot be drawn or takes too long; the signal's reason
-     */
+    /** Draws a file. @throws BrokenImageError, also when it takes too long; the signal's reason */
     draw: async (order: DrawingOrder, signal: AbortSignal): Promise<Picture> => {
       signal.throwIfAborted();
       const late = (): Error => new BrokenImageError('The drawing takes too long.');

@@ -29,10 +29,7 @@ const MAX_SIDE = 3000;
 
 const KEPT: Readonly<Record<string, PictureType>> = { png: 'png', jpeg: 'jpg', gif: 'gif' };
 
-/**
- * The type of a picture that Word supports unchanged; undefined for rotated and CMYK JPEGs and for other
- * formats.
- */
+/** The type of a picture that Word supports unchanged: no other formats, no rotated or CMYK JPEGs. */
 const keptType = ({ format, metadata }: OpenedPicture): PictureType | undefined => {
   const isPlain = metadata !== undefined && (metadata.orientation ?? 1) === 1 && metadata.space !== 'cmyk';
   return isPlain ? KEPT[format] : undefined;
@@ -128,10 +125,7 @@ const docxPage = (setup: PageSetup = {}): DocxPage => {
   return { size: isSizeChosen(setup) ? pageSizeOf(setup) : undefined, margin, header, footer };
 };
 
-/**
- * Creates DOCX files in threads. No thread runs before the first document.
- * @throws UnsupportedError when an optional package is missing
- */
+/** Creates DOCX files in threads, which start with the first document. @throws UnsupportedError */
 export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts) => {
   requireInstalled('Making DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
   const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;

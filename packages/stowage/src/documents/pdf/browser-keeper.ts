@@ -18,10 +18,7 @@ interface Slot {
   served: number;
 }
 
-/**
- * Kills browser processes that exceed the memory limit. The document that caused it fails, the others
- * continue.
- */
+/** Kills browser processes that exceed the memory limit. Their document fails, the others continue. */
 const endGiants = async (started: StartedBrowser, maxBytes: number, log: Logger): Promise<void> => {
   for (const { pid, bytes } of await started.processes()) {
     if (bytes <= maxBytes) continue;
@@ -37,10 +34,7 @@ const endGiants = async (started: StartedBrowser, maxBytes: number, log: Logger)
 const sizeOf = async (started: StartedBrowser): Promise<number> =>
   (await started.processes()).reduce((sum, { bytes }) => sum + bytes, 0);
 
-/**
- * Keeps one browser warm: started with the first document, replaced when it is old, large or dead. A replaced
- * browser is closed after its last document.
- */
+/** Keeps one browser warm, replaced when it is old, large or dead, and closed after its last document. */
 export class BrowserKeeper {
   readonly #start: (signal: AbortSignal) => Promise<StartedBrowser>;
   readonly #limits: PdfLimits;
@@ -56,10 +50,7 @@ export class BrowserKeeper {
     this.#log = log;
   }
 
-  /**
-   * Leases the warm browser, or starts one.
-   * @throws StowageError SHUTTING_DOWN after `close`, and errors of starting a browser
-   */
+  /** Leases the warm browser, or starts one. @throws SHUTTING_DOWN after `close`, errors of the start */
   async lease(): Promise<BrowserLease> {
     this.#closing.signal.throwIfAborted();
     const slot = this.#current ?? this.#open();

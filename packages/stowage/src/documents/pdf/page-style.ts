@@ -44,10 +44,7 @@ const contentOf = (part: LinePart, title: string): string => {
   return part.field === 'title' ? quoted(shortened(title)) : `counter(${part.field})`;
 };
 
-/**
- * Estimates the number of lines, rather too high: font metrics are not available, and words do not break at
- * the end of a line.
- */
+/** Estimates the number of lines, rather too high: without font metrics, words do not break. */
 const linesOf = ({ parts }: PageLine, title: string, width: number): number => {
   const text = parts
     .map((part) => (typeof part === 'string' ? part : part.field === 'title' ? shortened(title) : '00000'))

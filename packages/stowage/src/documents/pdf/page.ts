@@ -8,10 +8,7 @@ import { MARGIN, pageStyle, textWidth } from './page-style.ts';
 /** URL of the document. The name cannot exist (RFC 2606), so relative URLs lead nowhere. */
 const DOCUMENT_URL = 'http://document.invalid/';
 
-/**
- * Content security policy of a page. Its sandbox disables scripts, forms, frames and navigation a second
- * time.
- */
+/** Content security policy of a page. Its sandbox disables scripts, forms and navigation once more. */
 const POLICY = [
   "default-src 'none'",
   'img-src http: https: data:',
@@ -209,10 +206,7 @@ const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
   return boundedBytes(pdf, job.maxPdfBytes, () => new DocumentLimitError());
 };
 
-/**
- * Loads the document into its own page and prints it.
- * @throws DocumentLimitError when the page crashes, or the file grows too large
- */
+/** Loads the document into its own page and prints it. @throws DocumentLimitError */
 export const printDocument = async (context: BrowserContext, job: PrintJob): Promise<Uint8Array> => {
   const page = await context.newPage();
   const crash = new Promise<never>((_resolve, reject) => {

@@ -34,9 +34,7 @@ const OTHERS = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
-/**
- * The used part of an npm package that contains a browser; its types are missing where it is not installed.
- */
+/** The used part of an npm package with a browser; its types are missing where it is not installed. */
 interface PackagedChromium {
   executablePath(): Promise<string>;
 }
@@ -47,9 +45,7 @@ const described = (path: string): BrowserExecutable => ({
   headless: basename(path).includes('headless-shell') ? 'shell' : true,
 });
 
-/**
- * Whether only this user can have created the file: the package unpacks into a folder that all users share.
- */
+/** Whether only this user can have created the file: the package unpacks into a shared folder. */
 const isOwn = async (path: string): Promise<boolean> => {
   const { uid, mode } = await stat(path);
   return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);

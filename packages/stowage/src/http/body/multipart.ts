@@ -164,10 +164,7 @@ class FormReader {
     this.#parser.end();
   }
 
-  /**
-   * The parser is paused while files wait to be received: otherwise small ones would all accumulate in its
-   * buffers.
-   */
+  /** The parser is paused while files wait to be received: small ones would fill its buffers. */
   async #catchUp(isFull: boolean): Promise<void> {
     await Promise.all([
       isFull ? new Promise((resolve) => this.#parser.once('drain', resolve)) : undefined,

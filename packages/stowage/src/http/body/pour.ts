@@ -5,10 +5,7 @@ import type { ConnectorRequest } from '../message.ts';
 export interface BodyTimes {
   /** The request fails when the client sends nothing for this long while the service is reading. */
   readonly stallMs: number;
-  /**
-   * Time limit of a JSON or urlencoded body: a client that sends single bytes could otherwise occupy a
-   * request for days.
-   */
+  /** Time limit of a JSON or urlencoded body: single bytes could otherwise occupy a request for days. */
   readonly textMs: number;
   /** Time for which a form may be slow; after that its average rate must be `formBytesPerMs`. */
   readonly formMs: number;

@@ -8,10 +8,7 @@ export interface HandlingConnector {
   readonly handle: Handle;
 }
 
-/**
- * Removes as many segments as the prefix has: a prefix may contain parameters, so its text may not occur in
- * the URL.
- */
+/** Removes as many segments as the prefix has, whose text may contain parameters. */
 const cutter = (prefix: string): ((url: string) => string) => {
   const segments = prefix.split('/').filter((segment) => segment !== '').length;
   const pattern = new RegExp(`^(?:/+[^/?]*){${String(segments)}}`, 'u');

@@ -17,10 +17,7 @@ const isQueued = (request: IncomingMessage, response: ServerResponse): boolean =
   return socket.destroyed || (socket.pending as boolean | undefined) === false;
 };
 
-/**
- * Waits until a request is the first of its connection. False: the client has disconnected. Costs nothing for
- * most requests.
- */
+/** Waits until a request is the first of its connection. False: the client has disconnected. */
 const untilFirst = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
   if (!isQueued(request, response)) return true;
   const { socket } = request;
@@ -247,10 +244,7 @@ const createMountReader = ({
 };
 
 export interface NodeHandlerOptions extends MountOptions {
-  /**
-   * The connection is closed when the client reads nothing for this long while there is data to send.
-   * Default: two minutes.
-   */
+  /** The connection is closed when the client reads nothing for this long. Default: two minutes. */
   readonly stallMs?: number | undefined;
 }
 

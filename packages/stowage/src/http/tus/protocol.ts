@@ -95,10 +95,7 @@ export interface Creation {
   readonly hasPart: boolean;
 }
 
-/**
- * Reads the headers of a POST.
- * @throws TusVersionError, InvalidParametersError; UnsupportedError for unsupported extensions
- */
+/** Reads the headers of a POST. @throws TusVersionError, InvalidParametersError, UnsupportedError */
 export const readCreation = (headers: TusHeaders): Creation => {
   requireVersion(headers);
   const bytes = readBytes(headers, 'Upload-Length');
@@ -109,10 +106,7 @@ export const readCreation = (headers: TusHeaders): Creation => {
   return { bytes, metadata, hasPart: hasPartType(headers) };
 };
 
-/**
- * The offset of a PATCH.
- * @throws InvalidParametersError, UnsupportedMediaTypeError; UnsupportedError for unsupported extensions
- */
+/** The offset of a PATCH. @throws InvalidParametersError, UnsupportedMediaTypeError, UnsupportedError */
 export const readPartOffset = (headers: TusHeaders): number => {
   const offset = readBytes(headers, 'Upload-Offset');
   if (!hasPartType(headers))

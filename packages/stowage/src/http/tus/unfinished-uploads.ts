@@ -23,10 +23,7 @@ export interface WaitingLimits {
 
 /** Responses of finished uploads are stored for clients that have lost them. */
 const ANSWERS_MS = 60 * 60 * 1000;
-/**
- * Lifetime of an upload without a byte: its client may have lost the response with its address, and started
- * anew.
- */
+/** Lifetime of an upload without a byte: its client may have lost the address, and started anew. */
 const UNTOUCHED_MS = 60 * 60 * 1000;
 const MOST_ANSWERS = 1000;
 const READ_BYTES = 1 << 18;
@@ -60,9 +57,7 @@ const requireRoom = (waiting: readonly WaitingUpload[], announced: AnnouncedUplo
 const lengthOf = (chunks: readonly Uint8Array[]): number =>
   chunks.reduce((sum, { length }) => sum + length, 0);
 
-/**
- * Writes all of the chunks; a single system call may write only some. @throws StorageFullError and the like
- */
+/** Writes all of the chunks; a single system call may write only some. @throws StorageFullError */
 const writeAt = async (handle: FileHandle, chunks: readonly Uint8Array[], position: number) => {
   try {
     let { bytesWritten: done } = await handle.writev(chunks, position);
@@ -97,10 +92,7 @@ export class UnfinishedUploads {
     this.#release = release;
   }
 
-  /**
-   * Creates an upload; after a failure the caller removes it.
-   * @throws BusyError when the limits are reached; errors of the disk
-   */
+  /** Creates an upload; after a failure the caller removes it. @throws BusyError; errors of the disk */
   async create(announced: AnnouncedUpload): Promise<WaitingUpload> {
     await this.#load();
     const waiting = [...this.#uploads.values()].filter(({ answer }) => answer === undefined);
@@ -277,9 +269,6 @@ export class UnfinishedUploads {
   }
 }
 
-/**
- * The error for an upload that does not exist or belongs to another client: the response does not reveal
- * which.
- */
+/** For an upload that does not exist or is of another client: the response does not reveal which. */
 export const unknownUpload = (): NotFoundError =>
   new NotFoundError('This upload is not known here, or has expired.');

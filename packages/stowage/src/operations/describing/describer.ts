@@ -91,10 +91,7 @@ export const createDescriber = (hook: DescribePicture, log: Logger) => {
   const background = new Background();
 
   return {
-    /**
-     * The host's description of a picture, validated.
-     * @throws errors of the hook; InternalError for an invalid description; the signal's reason
-     */
+    /** The host's description, validated. @throws errors of the hook; InternalError; the signal's reason */
     ask: (picture: Omit<DescribedPicture, 'signal'>, signal: AbortSignal): Promise<About> =>
       inTimeLimit(
         TIME_MS,

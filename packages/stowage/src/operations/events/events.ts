@@ -194,10 +194,7 @@ class AuditFile implements EventSink {
     }
   }
 
-  /**
-   * Appends a line with one write, because several processes may append to one file. After a partial write,
-   * the line is repeated on a new line.
-   */
+  /** Appends a line with one write: processes may share the file. A partial line is repeated. */
   async #append(line: string): Promise<void> {
     const file = await this.#opened();
     const text = Buffer.from(this.#isTorn ? `\n${line}` : line);

@@ -12,10 +12,7 @@ interface Holding {
   readonly until: number;
 }
 
-/**
- * Creates the lease of this name: at most one instance holds it at a time, and it expires when its holder does
- * not renew it.
- */
+/** Creates the lease of this name: at most one instance holds it, and it expires unless renewed. */
 const createLease = (records: Records, key: string) => {
   const owner = randomUUID();
   let isHeld = false;

@@ -26,14 +26,9 @@ export interface QueueState {
 
 /** A durable queue: first in, first out, bounded. */
 export interface DurableQueue {
-  /**
-   * Resolves when the value would survive a power failure. @throws when the queue is full, or a disk error
-   */
+  /** Resolves when the value would survive a power failure. @throws when the queue is full; disk errors */
   add(value: unknown): Promise<void>;
-  /**
-   * The oldest readable entries, up to a maximum; they stay until they are removed. @throws when no waiting
-   * entry can be read
-   */
+  /** The oldest readable entries, which stay until they are removed. @throws when none can be read */
   oldest(most: number): Promise<readonly QueueEntry[]>;
   /** Removes the entries that `oldest` has returned, or the first of them. */
   remove(entries: readonly QueueEntry[]): Promise<void>;

@@ -15,10 +15,7 @@ export interface RedisSettings {
 export interface RedisConnection {
   /** Prefix of every key. */
   readonly prefix: string;
-  /**
-   * The client, also while Redis cannot be reached: every command then fails immediately.
-   * @throws UnsupportedError when the package is not installed
-   */
+  /** The client; while Redis cannot be reached, commands fail immediately. @throws UnsupportedError */
   get(): Promise<Redis>;
   close(): Promise<void>;
 }

@@ -6,10 +6,7 @@ import { BusyError, orUndefined } from '../../errors/errors.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import type { RecordChange, Records, State } from './state.ts';
 
-/**
- * Adds as many of the entries as there is room for, and returns their number. The queue of a webhook that is
- * not configured any more expires.
- */
+/** Adds the entries that there is room for; returns their number. An unused queue expires. */
 const ADD = `
 local room = tonumber(ARGV[1]) - redis.call('LLEN', KEYS[1])
 local added = math.max(0, math.min(room, #ARGV - 2))

@@ -21,9 +21,7 @@ export interface HeicJob {
   readonly chunks: PngExtras;
 }
 
-/**
- * The message of the thread before it ends: the parts of a PNG, or the reason of the failure, for the log.
- */
+/** The message of the thread before it ends: parts of a PNG, or the reason of the failure for the log. */
 export type HeicResult = { readonly png: readonly Uint8Array[] } | { readonly failure: string };
 
 /** Time limit; a photo of 48 megapixels takes a few seconds. */
@@ -78,10 +76,7 @@ const colours = (file: Buffer, { icc }: Metadata): 'profile' | 'numbered' | unde
   return icc.toString('latin1', 16, 20) === 'RGB ' ? 'profile' : undefined;
 };
 
-/**
- * Colours and metadata of a file. The decoder has rotated the pixels: the EXIF orientation must not do it
- * again.
- */
+/** Colours and metadata of a file. The decoder has rotated the pixels: EXIF must not do it again. */
 const extrasOf = async (sharp: SharpLibrary, file: Buffer, metadata: Metadata): Promise<PngExtras> => {
   const { icc, exif, xmp } = metadata;
   const described = colours(file, metadata);

@@ -96,9 +96,7 @@ interface DecodedHeic {
   readonly decode: () => Promise<{ readonly data: Uint8ClampedArray }>;
 }
 
-/**
- * The members of `WebAssembly.Memory` used here; the compiler has its types only in the library for browsers.
- */
+/** The used members of `WebAssembly.Memory`; the compiler has its types only for browsers. */
 interface ProgramMemory {
   readonly buffer: ArrayBuffer;
   grow: (this: ProgramMemory, pages: number) => number;

@@ -28,16 +28,10 @@ import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
-/**
- * Thumbnails of larger uploads are left to the first listing: they would wait in memory until the upload is
- * stored.
- */
+/** Thumbnails of larger uploads are left to the first listing: they would wait in memory meanwhile. */
 const MAX_DRAWN_BYTES = 256 * 1024;
 
-/**
- * Derived files that may belong to an item: thumbnail and variants of an image, and with a generator its
- * icons.
- */
+/** Derived files that may belong to an item: thumbnail, variants, and icons of a generator. */
 interface Derived<Location> {
   readonly pictures: readonly Location[];
   readonly icons: readonly Location[];
@@ -140,10 +134,7 @@ const sweepBelow = async ({ memory }: KeptContext, { source, path }: SourceLocat
   }
 };
 
-/**
- * Parameters of the thumbnail for an uploaded picture of this name; undefined where a program or an icon is
- * used instead.
- */
+/** Thumbnail of an uploaded picture of this name; undefined where a program or an icon is used. */
 const uploadedOf = (source: Source, entry: Entry): ReturnType<typeof thumbnailOf> | undefined => {
   const plan = createPlanner(source.settings, false).plan(entry);
   if (plan.kind !== 'picture' || plan.program !== undefined) return undefined;
@@ -162,10 +153,7 @@ const drawWith =
     return { format: spec.format, bytes };
   };
 
-/**
- * Stores the thumbnail. False when the picture was replaced or removed meanwhile: the thumbnail is wrong
- * then.
- */
+/** Stores the thumbnail. False when the picture was replaced or removed meanwhile: it is wrong then. */
 const keep = async (
   context: KeptContext,
   { source, path, stat }: SourceVersion,

@@ -91,15 +91,10 @@ const FOLDER_DRAWING =
   '<path d="M8 24a6 6 0 0 1 6-6h24l9 10h39a6 6 0 0 1 6 6v8H8z" fill="#d99a26"/>' +
   '<path d="M8 36h84v42a6 6 0 0 1-6 6H14a6 6 0 0 1-6-6z" fill="#f5bd4f"/>';
 
-/**
- * The name contains a hash of the drawing: another size or drawing gets another name, and an existing file is
- * never rewritten.
- */
+/** The name contains a hash of the drawing, so that an existing file is never rewritten. */
 const named = (stem: string, svg: string): Icon => ({ name: `${stem}~${shortHash(svg)}.svg`, svg });
 
-/**
- * The icon for an extension (lower case, without dot; empty for files without one). The extension is escaped.
- */
+/** The icon for an extension: lower case, without dot, empty for files without one. It is escaped. */
 export const fileIcon = (extension: string, size: IconSize): Icon =>
   named(extension === '' ? 'file' : `file-${asciiForm(extension)}`, frame(size, fileDrawing(extension)));
 
@@ -110,10 +105,7 @@ const ICON_NAME = /^(?:(file)(?:-([0-9a-z._-]+))?|folder)~[0-9a-f]{10}\.svg$/iu;
 /** Whether a file in a thumbnail folder is a default icon, of any size. */
 export const isDefaultIcon = (name: string): boolean => ICON_NAME.test(name);
 
-/**
- * The markup of a default icon by its name, in this size; undefined for other names. Extensions outside ASCII
- * get the drawing of their ASCII form.
- */
+/** The markup of a default icon, by its name; undefined for others. Extensions are shown in ASCII. */
 export const iconNamed = (name: string, size: IconSize): string | undefined => {
   const [found, isFile, extension = ''] = ICON_NAME.exec(name) ?? [];
   if (found === undefined) return undefined;

@@ -206,9 +206,7 @@ export class KeptFolder {
     return this.#read.context.memory.isBroken(this.#target(name), entry);
   }
 
-  /**
-   * Makes the picture unless it exists and is fresh. Rejects only for the signal, by default the request's.
-   */
+  /** Makes the picture unless it exists and is fresh. Rejects only for the signal (the request's). */
   async ensure(picture: KeptPicture, signal = this.#read.request.signal): Promise<Outcome | 'current'> {
     const { entry, name, program } = picture;
     if (this.isFresh(name, entry)) return 'current';

@@ -28,10 +28,7 @@ interface Piece {
   readonly release: () => void;
 }
 
-/**
- * Creates a backlog: background work after responses, one piece at a time, each key once. Its timer does not
- * keep the process alive.
- */
+/** Creates a backlog of background work: one piece at a time, each key once. No timer holds the process. */
 export const createBacklog = () => {
   const waiting = new Map<string, Piece>();
   const closing = new AbortController();
@@ -82,18 +79,12 @@ export const createBacklog = () => {
 const PARALLEL_PER_LISTING = 16;
 /** Maximum number of entries that are drawn after a listing; the next listing continues from there. */
 const MAX_LEFT = 5000;
-/**
- * Time that a listing waits for drawing programs; then it shows icons, and drawing continues in the
- * background.
- */
+/** Time that a listing waits for drawing programs; they continue in the background, with icons shown. */
 const DRAWING_PATIENCE_MS = 2000;
 /** Time that programs draw after one listing; the next one continues from there. */
 const DRAWING_REST_MS = 120_000;
 
-/**
- * Shows every entry, and makes at most the source's quota of new thumbnails: for the first entries of the
- * listing.
- */
+/** Shows every entry, and makes at most the source's quota of missing thumbnails, for the first ones. */
 const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSignal) => {
   let patience: TimeLimit | undefined;
   const untilImpatient = (): AbortSignal => {

@@ -12,10 +12,7 @@ export interface Target {
   readonly path: SourcePath;
 }
 
-/**
- * Outcome of making a file. `broken`: the item cannot be drawn until it changes. `failed`: a retry may
- * succeed.
- */
+/** `broken`: the item cannot be drawn until it changes. `failed`: a retry may succeed. */
 export type Outcome = 'made' | 'broken' | 'failed';
 
 /** The request that needs a derived file. */
@@ -57,19 +54,13 @@ const versionOf = ({ modifiedAt, changedAt, size }: Entry): string => `${modifie
 
 const withTag = ({ etag, ...entry }: Entry): Stat => ({ ...entry, etag });
 
-/**
- * Whether two stats are certainly of the same item: the first may be from a write without a modification
- * time.
- */
+/** Whether two stats are certainly of one item: the first may be from a write without a time. */
 const isSameItem = (one: Entry, other: Entry): boolean =>
   one.changedAt === other.changedAt &&
   ((one.etag !== undefined && other.etag !== undefined) || one.modifiedAt === other.modifiedAt) &&
   isSameVersion(withTag(one), withTag(other));
 
-/**
- * State of derived files in this process: which are being made, were made or cannot be made. Bounded; losing
- * a row costs work, never correctness.
- */
+/** State of derived files in this process. Bounded; losing a row costs work, never correctness. */
 export class KeptMemory {
   readonly #known = new LRUCache<string, Known>(ROWS);
   readonly #refusals = new LRUCache<string, true>(REFUSALS);
@@ -105,10 +96,7 @@ export class KeptMemory {
     this.drop(target);
   }
 
-  /**
-   * The same for everything below a folder that is not the root. Returns the files that this process has
-   * recently written.
-   */
+  /** The same for everything below a folder, not the root. Returns the files recently written there. */
   async forgetBelow({ store, path }: Target): Promise<readonly SourcePath[]> {
     const prefix = `${this.keyOf({ store, path })}/`;
     const keys = new Set([...this.#makings.keys(), ...this.#known.keys()]);

@@ -20,9 +20,7 @@ const MAX_PLAIN_LENGTH = 200;
 
 /** ASCII without characters that break the client, which joins names into URLs and HTML unchanged. */
 const PLAIN = /^[ !$&'()*+,\-.0-9:;=@A-Z[\]^_`a-z{|}~]+$/u;
-/**
- * Suffix of hashed names: names that look like one are hashed too, so that no two images share a thumbnail.
- */
+/** Suffix of hashed names; those that resemble one are hashed too, so that none share a thumbnail. */
 const HASHED = /~[0-9a-f]{10}\.[0-9a-z]+$/iu;
 
 const isPlain = (name: string): boolean =>
@@ -77,10 +75,7 @@ const previewNameOf = (name: string): ThumbnailName => ({
   format: 'jpeg',
 });
 
-/**
- * Name of an image's variant in the folder of its preset: as for a thumbnail if the preset has no format,
- * else `cat.jpg.webp`. Depends only on the names.
- */
+/** Name of a variant in its preset's folder: `cat.jpg.webp`, or as for a thumbnail without a format. */
 export const variantNameOf = (
   name: string,
   format: ThumbnailFormat | undefined,

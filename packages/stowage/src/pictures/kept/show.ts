@@ -28,10 +28,7 @@ interface Found {
   readonly read?: ReadResult | undefined;
 }
 
-/**
- * Looks for one derived picture, and opens it in the same request where the store supports that; content of
- * up to `opensUpTo` bytes is read whole.
- */
+/** Finds a derived picture, and opens it in the same request; up to `opensUpTo` bytes are read whole. */
 const openKeptPicture = async (
   context: ViewContext,
   source: Source,

@@ -16,10 +16,7 @@ export interface ViewContext extends KeptContext {
 /** Entries that are processed before yielding to the event loop: some milliseconds of work. */
 export const ENTRIES_PER_SLICE = 2000;
 
-/**
- * How an entry is shown: by a name in the folder, by a picture or an icon in its thumbnail folder, or not
- * yet.
- */
+/** How an entry is shown: by itself, by a picture or icon in its thumbnail folder, or not yet. */
 export type View =
   | { readonly kind: 'self'; readonly isFailure?: true }
   | { readonly kind: 'made'; readonly name: string }
@@ -169,10 +166,7 @@ const planAll = async (
   return { plans, names: names.size > LONG ? 'all' : names };
 };
 
-/**
- * Reads the thumbnail folder for these entries: one request to the store, none when they need nothing. Errors
- * are those of the store.
- */
+/** Reads the thumbnail folder for these entries, with one request; none when they need nothing. */
 export const openThumbnailView = async (
   context: ViewContext,
   source: Source,

@@ -136,10 +136,7 @@ export interface Thumbnails {
   /** Ends background work after listings. */
   close(): Promise<void>;
 
-  /**
-   * Removes the thumbnail of a removed image. This method and the next ones log failures of the store and
-   * never throw.
-   */
+  /** Removes the thumbnail of a removed image. This and the next methods log failures, and never throw. */
   removed(location: SourceLocation): Promise<void>;
   /**
    * Moves the thumbnail of a moved image along, unless it is stale; a stale one at the target is replaced or
@@ -161,10 +158,7 @@ export interface DrawnThumbnail {
 /** Paths of a picture's variants by preset. */
 export type Variants = Readonly<Record<string, string>>;
 
-/**
- * `current`: nothing to do. `broken`: the picture cannot be drawn. `failed`: temporarily, or the store
- * rejects thumbnails.
- */
+/** `current`: nothing to do. `broken`: cannot be drawn. `failed`: for now, or the store rejects it. */
 export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**

@@ -124,9 +124,7 @@ export const cleanInThread = async (
   throw new BrokenImageError({ messages: outcome.messages, detail: outcome.detail });
 };
 
-/**
- * Smaller files are cleaned within some milliseconds, whatever their content; a thread takes longer to start.
- */
+/** Smaller files are cleaned within some milliseconds; a thread takes longer to start. */
 const MAX_BYTES_NOW = 1024 * 1024;
 
 /**

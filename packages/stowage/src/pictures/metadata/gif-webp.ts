@@ -169,10 +169,7 @@ const joined = (original: Buffer, kept: readonly Chunk[]): Buffer => {
   return result;
 };
 
-/**
- * A WebP file without the position in its EXIF and XMP data; the same bytes when there is none. Bytes after
- * the end are cut off.
- */
+/** A WebP file without the position; the same bytes when there is none. Bytes after it are cut off. */
 export const webpWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   joined(
     file,

@@ -115,10 +115,7 @@ export const heifWithoutMetadata = (
   return isBareHeif(copy, {}, budget) ? copy : undefined;
 };
 
-/**
- * Removes the position in place, after searching for the metadata in the file. False when it is not
- * contiguous, or when other data contains a position.
- */
+/** Removes the position in place. False when the metadata is not contiguous, or other data has one. */
 export const blankLocationInHeif = (file: Buffer, budget: ParseBudget, found: FoundMetadata): boolean => {
   if (!isAllShown(file, found, budget)) return false;
   const { exif, xmp } = found;

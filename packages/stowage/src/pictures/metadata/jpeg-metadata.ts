@@ -50,10 +50,7 @@ const blankLocationInFlir = (file: Buffer, budget: ParseBudget): boolean => {
 };
 
 const XMP_MARK = Buffer.from('http://ns.adobe.com/xap/1.0/\0', 'latin1');
-/**
- * Marker of extended XMP: a packet that exceeds one segment continues in others, each with a checksum, its
- * length and an offset.
- */
+/** Marker of extended XMP: the parts of a longer packet, each with a checksum, its length and offset. */
 const MORE_XMP_MARK = Buffer.from('http://ns.adobe.com/xmp/extension/\0', 'latin1');
 /** Header after the marker. */
 const MORE_XMP_HEADER = 40;
@@ -169,10 +166,7 @@ export const jpegWithComments = (file: Buffer, other: Buffer, budget: ParseBudge
   return Buffer.concat([file.subarray(0, last.end), ...segments, file.subarray(last.end)]);
 };
 
-/**
- * A JPEG file with only its pixels and their colour description; the same bytes when there is nothing else.
- * Its EXIF orientation is lost.
- */
+/** A JPEG file with only pixels and colours, without orientation; the same bytes if that is all. */
 export const jpegWithoutMetadata = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
   const picture = readJpeg(file, budget);

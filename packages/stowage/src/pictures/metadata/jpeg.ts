@@ -173,10 +173,7 @@ export const withoutLongMetadata = async (beginning: Buffer, read: ReadPart): Pr
   return undefined;
 };
 
-/**
- * The effect of the EXIF orientations on stored pixels: mirror them horizontally or not, then rotate them
- * clockwise by quarter turns.
- */
+/** The EXIF orientations: stored pixels are mirrored or not, then rotated clockwise by quarters. */
 const ORIENTATIONS: readonly (readonly [orientation: number, mirrored: boolean, quarters: number])[] = [
   [1, false, 0],
   [2, true, 0],
@@ -188,10 +185,7 @@ const ORIENTATIONS: readonly (readonly [orientation: number, mirrored: boolean, 
   [8, false, 3],
 ];
 
-/**
- * The EXIF orientation, 1 to 8, that shows a picture rotated whose current one is `orientation`; invalid ones
- * count as 1.
- */
+/** The EXIF orientation (1 to 8) that shows a picture rotated; an invalid `orientation` counts as 1. */
 export const rotatedOrientation = (orientation: number, { angle, flip }: Rotation): number => {
   const [, mirrored, quarters] = ORIENTATIONS[orientation - 1] ?? [1, false, 0];
   const rotated = quarters + angle / 90;
@@ -213,10 +207,7 @@ const SHORT = 3;
 /** Empty EXIF data: a directory without entries. */
 const EMPTY_EXIF = Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1');
 
-/**
- * EXIF data with this orientation: replaced in place, or added as another entry. Undefined when that is not
- * possible.
- */
+/** EXIF data with this orientation, replaced in place or added; undefined when that is not possible. */
 export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer | undefined => {
   const copy = Buffer.from(exif);
   const tiff = openTiff(copy);
@@ -269,10 +260,7 @@ export const jpegWithoutPreview = (original: Buffer, budget: ParseBudget): Buffe
   return file;
 };
 
-/**
- * A JPEG file with this EXIF orientation; its pixels are unchanged. Undefined when the EXIF data cannot be
- * parsed, or its segment is full.
- */
+/** A JPEG file with this orientation and unchanged pixels; undefined for invalid or full EXIF data. */
 export const jpegWithOrientation = (
   file: Buffer,
   orientation: number,

@@ -120,10 +120,7 @@ const MAX_INFLATED_BYTES = 2 * 1024 * 1024;
 const LEAST_INFLATED_BYTES = 4 * 1024;
 const XMP_KEYWORD = 'XML:com.adobe.xmp';
 const RAW_PROFILE = /^raw profile type /iu;
-/**
- * Chunks that belong to the pixels: colours, transparency, frames. Types with an initial capital are
- * essential for decoding.
- */
+/** Chunks of the pixels: colours, transparency, frames. Initial capitals mark essential types. */
 const SHOWN: ReadonlySet<string> = new Set(
   'cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST tRNS pHYs sPLT acTL fcTL fdAT'.split(' '),
 );
@@ -162,10 +159,7 @@ const inflated = (packed: Buffer, texts: { left: number }): Buffer | undefined =
   }
 };
 
-/**
- * The bytes of a profile that is stored as hexadecimal text, after its name and length; empty for a malformed
- * one.
- */
+/** The bytes of a profile stored as hexadecimal text, after name and length; empty if malformed. */
 const profileOf = (text: Buffer): Buffer => {
   const digits = /^\n.*\n\s*\d+\n([\da-f\s]*)$/iu.exec(text.toString('latin1'))?.[1] ?? '';
   return Buffer.from(digits.replaceAll(/\s+/gu, ''), 'hex');

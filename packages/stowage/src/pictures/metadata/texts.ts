@@ -165,9 +165,7 @@ export const textsOf = async (
 };
 
 const SIGNATURE_BYTES = 16;
-/**
- * Maximum number of bytes before the pixels of a JPEG file; cameras and programs write less than a megabyte.
- */
+/** Maximum bytes before the pixels of a JPEG file; cameras and programs write less than a megabyte. */
 const MOST_HEAD_BYTES = 8 * 1024 * 1024;
 
 /**

@@ -200,10 +200,7 @@ export const withShortEntry = (original: Buffer, tag: number, number: number): B
   return bytes;
 };
 
-/**
- * Tags that belong to the pixels: order, samples, colours, compression, print size, their offsets in the
- * file.
- */
+/** Tags of the pixels: order, samples, colours, compression, print size, offsets in the file. */
 const SHOWN: ReadonlySet<number> = new Set([
   254, 255, 256, 257, 258, 259, 262, 263, 266, 273, 274, 277, 278, 279, 280, 281, 282, 283, 284, 290, 291,
   292, 293, 296, 297, 301, 317, 318, 319, 320, 321, 322, 323, 324, 325, 332, 334, 338, 339, 340, 341, 347,

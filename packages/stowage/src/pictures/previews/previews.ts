@@ -176,10 +176,7 @@ export const createPreviews = (log: Logger) => {
   };
 
   return {
-    /**
-     * Runs drawing work with limited concurrency.
-     * @throws BusyError when too many wait or the wait takes too long, the signal's reason
-     */
+    /** Runs drawing work with limited concurrency. @throws BusyError, the signal's reason */
     hold: <Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> =>
       queue.run(work, 1, signal),
     /**

@@ -38,10 +38,7 @@ export const drawingPrograms = ({
 /** Whether the process may execute the file. */
 export const isExecutable = (path: string): Promise<boolean> => succeeds(access(path, constants.X_OK));
 
-/**
- * The absolute path of a program: as configured, or found in the folders of PATH. Undefined when it cannot be
- * executed.
- */
+/** The absolute path of a program, configured or in the folders of PATH; undefined if not executable. */
 export const findProgram = async (command: string): Promise<string | undefined> => {
   const names = process.platform === 'win32' ? [command, `${command}.exe`] : [command];
   const paths = isAbsolute(command)
@@ -65,10 +62,7 @@ const MAX_SIDE = 2048;
 
 /** How files of a kind are drawn. */
 export interface PreviewCommand {
-  /**
-   * Bytes from the start of a file that are read, and for a longer one the bytes of `tail` from its end,
-   * unless that is 0.
-   */
+  /** Bytes that are read from the start of a file; of a longer one also `tail` from its end. */
   readonly head: number;
   readonly tail: number;
   /** The program's arguments for a file with this beginning; undefined when it is of another kind. */

@@ -15,10 +15,7 @@ import {
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/u));
 
-/**
- * Elements that draw, describe or animate. All other elements are removed with their content: scripts,
- * foreign objects, media.
- */
+/** Elements that draw, describe or animate. All others are removed with their content. */
 const ELEMENTS = words(`
   svg g defs symbol use a switch view title desc
   path rect circle ellipse line polyline polygon image text tspan textPath
@@ -58,10 +55,7 @@ const PLAIN = words(`
   xChannelSelector y y1 y2 yChannelSelector z zoomAndPan
 `);
 
-/**
- * Elements that animate attributes of others. The attributes they may change are limited like the attributes
- * themselves.
- */
+/** Elements that animate attributes of others; these attributes are limited as if they were set. */
 const ANIMATIONS = words('animate animateTransform set');
 
 const ANIMATED_VALUES = words('from to by values');
@@ -117,10 +111,7 @@ const cleanOwn = (element: string, name: string, value: string, onRemoved: () =>
   return isPlain(value) ? value : undefined;
 };
 
-/**
- * The cleaned attribute, with the name that is written; undefined when it is removed. `onRemoved` is called
- * when a part of its value is removed.
- */
+/** The cleaned attribute with its name; undefined when removed. `onRemoved`: a part was removed. */
 const cleanAttribute = (element: string, { uri, local, value }: SvgAttribute, onRemoved: () => void) => {
   if (uri === '') {
     const cleaned = cleanOwn(element, local, value, onRemoved);
@@ -134,10 +125,7 @@ const cleanAttribute = (element: string, { uri, local, value }: SvgAttribute, on
   return isXml ? { name: `xml:${local}`, value } : undefined;
 };
 
-/**
- * Whether an animation still names its attribute. Without it, the animation would change the link of the
- * surrounding element.
- */
+/** Whether an animation still names its attribute: else it would change the surrounding link. */
 const isCompleteAnimation = (element: string, names: readonly string[]): boolean =>
   !ANIMATIONS.has(element) || element === 'animateTransform' || names.includes('attributeName');
 
@@ -146,10 +134,7 @@ export const MAX_SVG_BYTES = 8 * 1024 * 1024;
 
 export interface CleanedSvg {
   readonly content: Buffer;
-  /**
-   * Whether anything was removed that a browser would have drawn or run. Comments and data of drawing
-   * programs do not count.
-   */
+  /** Whether anything was removed that a browser would have drawn or run; not comments and the like. */
   readonly isReduced: boolean;
 }
 
@@ -275,10 +260,7 @@ export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {
 /** Most drawings are smaller. A style sheet is cleaned synchronously. */
 const MAX_BYTES_NOW = 256 * 1024;
 
-/**
- * Cleans an SVG file, a large one in a thread.
- * @throws BrokenImageError when it is malformed, too large, or not SVG; the signal's reason
- */
+/** Cleans an SVG file, a large one in a thread. @throws BrokenImageError; the signal's reason */
 export const cleanDrawing = async (file: Buffer, signal: AbortSignal): Promise<CleanedSvg> => {
   if (file.length <= MAX_BYTES_NOW || file.length > MAX_SVG_BYTES) return cleanSvg(file);
   const outcome = await cleanInThread({ kind: 'drawing', file }, signal);

@@ -1,7 +1,4 @@
-/**
- * Functions that only compute; all others (`url`, `src`, `image-set`, `expression`…) could load or run
- * something.
- */
+/** Functions that only compute; others (`url`, `src`, `image-set`, …) could load or run something. */
 const FUNCTIONS = new Set(
   (
     'rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix light-dark calc min max clamp var ' +
@@ -120,10 +117,7 @@ interface Rule {
   readonly end: number;
 }
 
-/**
- * The next rule with braces; statements that end at a semicolon (`@import`) are skipped. Undefined at the
- * end.
- */
+/** The next rule with braces, after statements that end at a semicolon. Undefined at the end. */
 const nextRule = (css: string, start: number): Rule | undefined => {
   let from = start;
   for (let at = start; at < css.length; at += 1) {

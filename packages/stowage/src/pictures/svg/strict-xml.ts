@@ -12,10 +12,7 @@ type XmlParser = SaxesParser<{ xmlns: true }>;
 
 /** Bytes that are parsed before yielding to the event loop: some milliseconds of work. */
 const BYTES_PER_SLICE = 32 * 1024;
-/**
- * The parser collects all attributes of an element until its start tag ends, and processes them
- * synchronously.
- */
+/** The parser collects all attributes of an element, and processes them synchronously. */
 const MAX_ATTRIBUTES = 1000;
 
 /** Deeper documents are attacks on their readers. The cost of each tag grows with the number of open ones. */
@@ -36,9 +33,7 @@ export const malformed = (detail: string): BrokenImageError =>
 export const xmlBudget = (limits: { readonly items: number; readonly bytes: number }): ParseBudget =>
   new ParseBudget({ ...limits, depth: MAX_DEPTH }, (limit) => malformed(`too much of it: ${limit}`));
 
-/**
- * Declares entities that stand for plain text: Illustrator uses them for namespaces. All others stay unknown.
- */
+/** Declares entities that stand for plain text: Illustrator uses them for namespaces. */
 const declareEntities = (parser: XmlParser, doctype: string): void => {
   let left = MAX_EXPANSION;
   let count = 0;
@@ -176,16 +171,10 @@ const ACTIVE_NAMESPACES = new Set([
   'http://www.w3.org/1998/Math/MathML',
 ]);
 const SCRIPT_URL = /^[\s\p{Cc}]*(?:java|vb|live)script:/iu;
-/**
- * Declarations inside a document type that do not give elements other content or attributes, matched
- * consecutively.
- */
+/** Declarations that do not change the content or attributes of elements, matched consecutively. */
 const HARMLESS_DECLARATION =
   /\s+|<!--[\s\S]*?-->|<!ELEMENT\s[^<>%]*>|<!ENTITY\s+[\w.:-]+\s+(?:"[^"&<%]*"|'[^'&<%]*')\s*>/guy;
-/**
- * Budget of a file of any size: elements, and bytes without a tag, which the parser buffers. Data may contain
- * pictures as text.
- */
+/** Budget of a file of any size: elements, and buffered bytes without a tag, such as pictures as text. */
 const LIMITS = { items: 20_000_000, bytes: 64 * 1024 * 1024 };
 
 const notAllowed = (): TypeNotAllowedError =>

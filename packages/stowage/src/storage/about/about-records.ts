@@ -49,10 +49,7 @@ export const readOnce = async (
   }
 };
 
-/**
- * Reads twice where the store fails, and where it shows no record: stores occasionally report an existing one
- * as missing. A missed record is lost.
- */
+/** Reads twice without a result: stores sometimes report a record as missing, which would be lost. */
 export const readSurely = async (location: StoreLocation): Promise<FoundAbout> => {
   const found = await readOnce(location).catch(() => undefined);
   return found?.version === undefined ? readOnce(location) : found;

@@ -124,10 +124,7 @@ export const expectBytes = async (
 
 type ErrorClass = new (...args: never[]) => StowageError;
 
-/**
- * Fails unless the promise rejects with an error of one of these classes. Also fails when its messages
- * contain an absolute path of the server.
- */
+/** Fails unless it rejects with one of these classes, and without a path of the server. */
 export const expectError = async (
   promise: Promise<unknown>,
   ...classes: readonly [ErrorClass, ...ErrorClass[]]

@@ -93,10 +93,7 @@ const orMoment = async (work: Promise<void>): Promise<void> => {
   moment.abort();
 };
 
-/**
- * Keeps the trash of every store within its policy, in the background, one sweep per store at a time. It
- * starts with the first use.
- */
+/** Keeps the trash of every store within its policy, one sweep per store at a time, once it is used. */
 export const createTrashKeeper = (locks: LocationLocks, log: Logger) => {
   const background = new Background();
   const sweep = createSweeper(background, (error) =>

@@ -117,10 +117,7 @@ export const itemOf = async (
   return found?.kind === kind ? found : undefined;
 };
 
-/**
- * The record of an item that exists in the trash; undefined when there is no record, or no item. `known`: the
- * record, if it has been read before.
- */
+/** The record of an item that exists in the trash. `known`: the record, if it was read before. */
 export const findRecord = async (
   storage: ReadableStore,
   id: TrashId,

@@ -30,10 +30,7 @@ export const isStill = async (storage: StorageAdapter, path: SourcePath, version
   return found?.kind === 'file' && isSameVersion(version, found);
 };
 
-/**
- * Writes the record, then calls `bring` to move or copy the item. Removes the record if the store rejects
- * that.
- */
+/** Writes the record, then brings the item. Removes the record if the store rejects that. */
 const enter = async (
   storage: StorageAdapter,
   { path, kind, about, seen }: Removed,

@@ -36,10 +36,7 @@ export const listIds = async (
   return ids.sort().reverse();
 };
 
-/**
- * The item of an id from a client; undefined for a forged id, for an invalid record, and when the item does
- * not exist. `known`: cached records.
- */
+/** The item of an id from a client, if it is valid and exists. `known`: cached records. */
 export const findInTrash = async (
   storage: ReadableStore,
   text: string,

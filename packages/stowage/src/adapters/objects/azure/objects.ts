@@ -166,10 +166,7 @@ export class AzureObjects extends Uploads implements Objects {
     });
   }
 
-  /**
-   * The copy that an earlier attempt started, whose response was lost.
-   * @throws NotFoundError (the source), AlreadyExistsError, and the rejection itself
-   */
+  /** The copy that an earlier attempt started, whose response was lost. @throws the rejection */
   async #begunBefore({ from, to, etag, createOnly }: Copy, refusal: unknown, options: OperationOptions) {
     options.signal?.throwIfAborted();
     const isTaken = refusal instanceof errors.ChangedMeanwhileError;

@@ -47,10 +47,7 @@ export class Removals {
     });
   }
 
-  /**
-   * Removes objects. Returns those that still exist.
-   * @throws StorageDeniedError when batches are denied, and a single removal as well
-   */
+  /** Removes objects. Returns those that still exist. @throws StorageDeniedError */
   async removeAll(
     objects: readonly ObjectToRemove[],
     options: OperationOptions,

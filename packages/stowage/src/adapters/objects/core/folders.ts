@@ -218,10 +218,7 @@ export class Folders {
     return found === copied.size;
   }
 
-  /**
-   * Removes the objects below a prefix that `isOurs` accepts. Returns how many stay.
-   * @throws StorageDeniedError, StorageUnavailableError
-   */
+  /** Removes the objects below a prefix that `isOurs` accepts. Returns how many stay. */
   async #removeVersions(
     prefix: string,
     isOurs: (object: ListedObject) => boolean,

@@ -19,10 +19,7 @@ const keptIn = ({ headers }: GcsResponse): number => {
   return last === undefined ? 0 : Number(last) + 1;
 };
 
-/**
- * A resumable upload session: its parts are sent in order, and the last request creates the object.
- * @throws CorruptError without a URL
- */
+/** A resumable upload: parts are sent in order, and the last one creates the object. */
 export const resumableUpload = (
   client: GcsClient,
   key: string,

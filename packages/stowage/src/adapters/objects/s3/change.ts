@@ -207,10 +207,7 @@ export class Copier {
     }
   }
 
-  /**
-   * Changes how further copies in parts are sent, where the rejection shows a limitation of the service.
-   * @throws the error otherwise
-   */
+  /** Changes how further copies in parts are sent, by a limitation of the service. @throws other errors */
   async #learnFrom(
     error: unknown,
     sent: {

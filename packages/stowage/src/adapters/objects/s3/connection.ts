@@ -7,10 +7,7 @@ import { isAws, sendsChecksums, type S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { isOfOldKeys, regionIn, s3Failures } from './errors.ts';
 
-/**
- * Loads the SDK on first use, since it takes some 200 ms and 24 MB.
- * @throws UnsupportedError when it is not installed
- */
+/** Loads the SDK on first use, since it takes some 200 ms and 24 MB. */
 const loadSdk = (): Promise<typeof SdkModule> =>
   importOptional('S3 storage', '@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
 
@@ -39,10 +36,7 @@ const useOtherHeaders = (client: S3): void => {
   );
 };
 
-/**
- * Rewrites dates of responses that the SDK would reject with the response: Wasabi sends ISO 8601. The date of
- * `x-amz-abort-date` is not used.
- */
+/** Rewrites dates of responses that the SDK would reject: Wasabi sends `x-amz-abort-date` in ISO 8601. */
 const acceptDates = (client: S3): void => {
   client.middlewareStack.add(
     (next) => async (args) => {
@@ -145,10 +139,7 @@ const createClient = async (options: S3Options, services: KnownServices, agents:
 /** The time by the clock of the service, as its responses have shown it. */
 export const serviceTime = ({ config }: S3): number => Date.now() + config.systemClockOffset;
 
-/**
- * A URL that gives read access to the object for some seconds. Sends no request.
- * @throws UnsupportedError when the package for it is not installed
- */
+/** A URL for reading the object within some seconds; sends no request. @throws UnsupportedError */
 export const signedUrlOf = async (
   client: S3,
   input: GetObjectCommandInput,

@@ -29,10 +29,7 @@ const limitSilence = (agent: Agent, opened: string, silence: Silence): void => {
   };
 };
 
-/**
- * Agents for both schemes.
- * @param tls such as `ca`: trusted authorities instead of the default ones, in PEM
- */
+/** Agents for both schemes. @param tls such as `ca`: trusted authorities, in PEM */
 export const createAgents = (pool: AgentOptions, tls: SecureAgentOptions) => {
   const http = new Agent({ ...patientAttempts, ...pool });
   const https = new SecureAgent({ ...patientAttempts, ...pool, ...tls });

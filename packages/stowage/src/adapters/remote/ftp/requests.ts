@@ -6,10 +6,7 @@ import { codeOf, errorOf, isFinalRefusal, isUnknownCommand } from './errors.ts';
 /** Result of CWD: `real` the folder itself, `link` another folder through a link, `closed` rejected. */
 export type Entered = 'real' | 'link' | 'closed';
 
-/**
- * The commands of one operation, with errors of this package. When the signal aborts, reading commands are
- * abandoned; changing ones are waited for.
- */
+/** The commands of one operation. After an abort, reading ones are abandoned, changing ones awaited. */
 export class Commands {
   readonly connection: FtpConnection;
   readonly signal: AbortSignal | undefined;
@@ -33,10 +30,7 @@ export class Commands {
     return this.#abortable(text, undefined, () => this.connection.command(text));
   }
 
-  /**
-   * The response; undefined where the server rejects the command permanently: nothing is known then.
-   * @throws UnsupportedError for an unknown command
-   */
+  /** The response; undefined where the server rejects the command permanently. @throws UnsupportedError */
   async reply(text: string): Promise<FTPResponse | undefined> {
     return this.ask(text).catch((error: unknown) => {
       if (isUnknownCommand(error)) throw error;

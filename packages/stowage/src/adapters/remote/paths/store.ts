@@ -31,10 +31,7 @@ interface Aside extends Names {
   readonly next: Found | undefined;
 }
 
-/**
- * A store on a server that addresses files and folders by paths: the shared steps of its operations, and the
- * abstract ones of each protocol.
- */
+/** A store on a server with paths: the shared steps of its operations, and those of each protocol. */
 export abstract class PathStore<Session extends PathSession> {
   readonly leftovers: Leftovers;
   readonly letterCase: LetterCase;
@@ -171,10 +168,7 @@ export abstract class PathStore<Session extends PathSession> {
     }
   }
 
-  /**
-   * Renames a file that was moved aside back to its name, or removes it when the new file does have the name.
-   * Returns false when another file has it.
-   */
+  /** Renames a file back to its name, or removes it. Returns false when another file has the name. */
   #bringBack({ from, to, next }: Aside): Promise<boolean> {
     return this.run({}, async (session) => {
       const found = await session.lookUp(to);

@@ -25,10 +25,7 @@ export const isElsewhere = async (
   return !from.equals(to);
 };
 
-/**
- * Calls `fill` to create a hidden file beside its target, and renames it to the target when it is complete.
- * Removes leftovers after a failure.
- */
+/** Has a hidden file filled, and renames it to the target. Removes leftovers after a failure. */
 export const putFile = async <Session extends PathSession>(
   store: PathStore<Session>,
   to: SourcePath,

@@ -94,10 +94,7 @@ export class SftpStore extends PathStore<Session> {
     );
   }
 
-  /**
-   * Creates a hard link, which the server does only for a free name, and removes the temporary name: only
-   * complete content is ever visible.
-   */
+  /** Creates a hard link, for which the name must be free: only complete content is ever visible. */
   async giveNewName(session: Session, names: Names): Promise<void> {
     const { from, to } = names;
     if (this.#makesLinks === false) return this.moveToNewName(session, names, 'file');

@@ -97,11 +97,7 @@ export class SftpConnection implements PooledConnection {
     sftp.on('close', lose).on('error', lose);
   }
 
-  /**
-   * Connects, checks the host key and logs in.
-   * @throws UnsupportedError without the package; StorageDeniedError for a rejected login; the signal's
-   * reason
-   */
+  /** Connects, checks the host key and logs in. @throws UnsupportedError; StorageDeniedError */
   static async open(options: SftpOptions, signal: AbortSignal): Promise<SftpConnection> {
     const { default: ssh2 } = await importOptional('SFTP storage', 'ssh2', () => import('ssh2'));
     const keys = await hostKeysOf(options);

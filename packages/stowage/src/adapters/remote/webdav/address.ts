@@ -25,10 +25,7 @@ export const segmentsOfHref = (href: string): readonly string[] | undefined => {
 const isSame = (one: string, other: string | undefined): boolean =>
   one === other || one.toLowerCase() === other?.toLowerCase();
 
-/**
- * Relation of an href to a folder: the folder itself, one of its entries, or elsewhere. Names are composed;
- * `written` is the server's spelling.
- */
+/** Relation of an href to a folder. Names are composed; `written` is the server's spelling. */
 export const relationOf = (
   folder: readonly string[],
   href: string,
@@ -56,10 +53,7 @@ export const movedRoot = (root: string, from: URL, to: URL): string | undefined 
   return target.endsWith(`/${rest}`) ? target.slice(0, -rest.length) : undefined;
 };
 
-/**
- * Whether a redirect only adds the trailing slash of a collection. Its host is ignored: a server behind a
- * proxy often does not know its public address.
- */
+/** Whether a redirect only adds the slash of a collection, on any host: proxies hide the public one. */
 const addsSlash = (from: URL, to: URL): boolean => {
   if (from.pathname.endsWith('/') || !to.pathname.endsWith('/')) return false;
   const [before, after] = [segmentsOfHref(from.pathname), segmentsOfHref(to.pathname)];

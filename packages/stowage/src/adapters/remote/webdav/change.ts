@@ -12,9 +12,7 @@ import type { Names } from '../paths/session.ts';
 import { PASSING, type Change, type Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
-/**
- * Statuses that may be caused by another client, which replaces the same file or works in the same folder.
- */
+/** Statuses that another client may cause, which replaces the file or works in the folder. */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
 /** Rejections of MOVE to a taken name by servers that replace nothing: Nutstore, Cloudreve, AList, 1&1. */
 const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409, 500]);

@@ -81,10 +81,7 @@ const requireContent = async (asked: DavRequest, response: DavResponse): Promise
   throw status === 416 ? new ChangedMeanwhileError() : errorOfStatus(asked, status);
 };
 
-/**
- * The part of the file in a response; undefined for the whole file.
- * @throws CorruptError for a part that does not begin where `range` does
- */
+/** The part in a response; undefined for the whole file. @throws CorruptError for another part */
 const partFor = (range: ByteRange | undefined, { status, headers, body }: DavResponse) => {
   if (status !== 206) return undefined;
   const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];

@@ -131,10 +131,7 @@ export class Resources {
     return (await this.age(path, options)) !== undefined;
   }
 
-  /**
-   * Time since the last change, by the server's own clock; `ms` is undefined when it is not reported.
-   * Undefined when there is no entry.
-   */
+  /** Time since the last change, by the server's clock, if reported. Undefined when there is no entry. */
   async age(
     path: SourcePath,
     { signal }: OperationOptions,

@@ -139,10 +139,7 @@ export class Reservations {
     return status;
   }
 
-  /**
-   * Tests with the first reservation whether the server rejects a second one and reports its age. Returns its
-   * time where names are reserved.
-   */
+  /** Tests whether the server rejects a second reservation; returns the time of the first if so. */
   async #proved(folder: SourcePath, since: number, options: OperationOptions): Promise<number | undefined> {
     let isKept = false;
     try {

@@ -99,10 +99,7 @@ export class Store {
     });
   }
 
-  /**
-   * Creates a folder and its parents unless they exist; returns whether any was missing.
-   * @throws NotFoundError when a file is in the way
-   */
+  /** Creates a folder and its missing parents; returns whether there were any. @throws NotFoundError */
   async ensureFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     const found = await this.find(path, options);
     if (found?.kind === 'folder') return false;
