@@ -241,6 +241,22 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(await text('a.bin')).toHaveLength(bytesOf(9 * MB).toString().length);
     });
 
+    it('an upload or copy in parts whose caller leaves while it begins leaves no parts', async () => {
+      const { adapter, put, keys, uploads } = openStore();
+      await put('a.bin', bytesOf(9 * MB));
+      const begun = [
+        (signal: AbortSignal) => put('b.bin', bytesOf(9 * MB), { signal }),
+        (signal: AbortSignal) => adapter.copyFile(at('a.bin'), at('b.bin'), { signal }),
+      ];
+      for (const begin of begun) {
+        const leaving = new AbortController();
+        proxy.reset();
+        proxy.before('CreateMultipartUpload', 1, async () => leaving.abort());
+        await expect(begin(leaving.signal)).rejects.toThrow('aborted');
+        expect([await keys(), await uploads()]).toEqual([['a.bin'], []]);
+      }
+    });
+
     it('a folder move that fails while copying leaves the source whole and nothing else', async () => {
       const { adapter, put, keys } = openStore();
       for (let index = 0; index < 22; index += 1) await put(`f/${index}.txt`, Buffer.from(String(index)));

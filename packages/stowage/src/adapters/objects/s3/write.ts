@@ -49,8 +49,10 @@ export const beginMultipart = async (
   const mark = randomUUID();
   const object = { Bucket: bucket.name, Key: key };
   const input = { ...attributes, Metadata: { ...attributes.Metadata, [WRITE_MARK]: mark }, ...object };
-  const begun = await bucket.requests.send(`CreateMultipartUpload ${key}`, signal, (s3, http) =>
-    s3.createMultipartUpload(input, http),
+  signal?.throwIfAborted();
+  // Without the signal: the parts of an upload without a known id could not be removed.
+  const begun = await bucket.requests.send(`CreateMultipartUpload ${key}`, undefined, (s3) =>
+    s3.createMultipartUpload(input),
   );
   const { UploadId = '' } = begun;
   // Ceph removes the object when an upload without an id is aborted.
