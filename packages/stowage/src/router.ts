@@ -33,7 +33,10 @@ export interface Router {
   readonly urlFor: UrlFor;
   readonly renewLinks: RenewLinks;
   readonly linksIn: LinksIn;
-  /** Closes stores, threads and browsers, after the host's server has stopped: later requests get 503. */
+  /**
+   * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
+   * later requests get 503.
+   */
   close(): Promise<void>;
 }
 

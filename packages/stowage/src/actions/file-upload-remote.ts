@@ -25,7 +25,7 @@ const PAGE_HEAD_BYTES = 1024;
 /** Short pages, such as one that only leads to a login, often leave out the outer elements. */
 const PAGE = /<(?:!doctype\s+html|html)\b|^\s*<(?:head|meta|title|script|body|iframe)\b/iu;
 
-/** Rejects a web page instead of a file: logins, and pages about a file whose address ends like it. */
+/** Rejects a web page instead of a file: a login, or a page of GitHub or Dropbox that ends with its name. */
 const requireFile = async ({ staged, filename }: UploadedFile, contentType = ''): Promise<void> => {
   if (!PAGE_TYPE.test(contentType) || PAGE_EXTENSIONS.includes(extensionOf(filename))) return;
   const head = await beginningOf(staged.open(), PAGE_HEAD_BYTES);

@@ -78,7 +78,10 @@ const transferBy =
  */
 export const copyFolder = transferBy('copyFolder', copyTree);
 
-/** Moves a folder with its contents. Create-only. @throws as copyFolder; MovedInPartError */
+/**
+ * Moves a folder and its contents by the store's own operation, else as `moveTree`. Create-only.
+ * @throws as copyFolder; MovedInPartError
+ */
 export const moveFolder = transferBy('moveFolder', moveTree);
 
 /** Moves a file with the options, or a folder and its contents. @throws as moveFolder, moveFile */

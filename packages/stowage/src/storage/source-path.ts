@@ -102,7 +102,10 @@ export class SourcePath {
     return this.below(name).requireBounded();
   }
 
-  /** The path of an entry of this folder, by a name from the store. @throws UnsafeNameError */
+  /**
+   * The path of an entry of this folder, by a name from the store, at any depth.
+   * @throws UnsafeNameError when the name is not exactly one segment
+   */
   below(name: string): SourcePath {
     const segment = segmentOf(name);
     if (segment === undefined) throw new UnsafeNameError();

@@ -13,7 +13,7 @@ export interface PictureOptions {
   readonly lifetime?: number | undefined;
   /** Adds missing `width`, `height` and `loading="lazy"` to own pictures, except of `protected` sources. */
   readonly sizes?: boolean | undefined;
-  /** Adds a `srcset` of these `imagePresets` to own pictures, as far as they keep the aspect ratio. */
+  /** Adds a `srcset` of these `imagePresets` to own pictures without one, if they keep the aspect ratio. */
   readonly srcset?: readonly string[] | undefined;
 }
 

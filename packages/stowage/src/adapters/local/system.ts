@@ -21,7 +21,7 @@ export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisi
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);
 export const removeEmpty: (path: Name) => Promise<void> = promisify(fs.rmdir);
 
-/** Local file systems that record every change immediately; others may show outdated state. */
+/** Local file systems that show every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. */
 export const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
 
 const statfs = promisify(fs.statfs);

@@ -59,7 +59,7 @@ export class ConverterThread {
     return !this.#failed;
   }
 
-  /** Converts one document at a time. @throws DocumentLimitError, DocumentFailedError */
+  /** Converts a document, when the last one has ended. @throws DocumentLimitError, DocumentFailedError */
   async convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
     const messages = on(this.#worker, 'message', { close: ['exit'] });
     this.#send({ type: 'convert', html, page });

@@ -44,7 +44,7 @@ const contentOf = (part: LinePart, title: string): string => {
   return part.field === 'title' ? quoted(shortened(title)) : `counter(${part.field})`;
 };
 
-/** Estimates the number of lines, rather too high: without font metrics, words do not break. */
+/** Estimates the number of lines, rather too high: without font metrics, and with unbroken words. */
 const linesOf = ({ parts }: PageLine, title: string, width: number): number => {
   const text = parts
     .map((part) => (typeof part === 'string' ? part : part.field === 'title' ? shortened(title) : '00000'))

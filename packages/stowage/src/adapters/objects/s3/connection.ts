@@ -36,7 +36,7 @@ const useOtherHeaders = (client: S3): void => {
   );
 };
 
-/** Rewrites dates of responses that the SDK would reject: Wasabi sends `x-amz-abort-date` in ISO 8601. */
+/** Rewrites dates that the SDK would reject: Wasabi sends ISO 8601. `x-amz-abort-date` is not used. */
 const acceptDates = (client: S3): void => {
   client.middlewareStack.add(
     (next) => async (args) => {

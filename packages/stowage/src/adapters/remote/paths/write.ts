@@ -25,7 +25,7 @@ export const isElsewhere = async (
   return !from.equals(to);
 };
 
-/** Has a hidden file filled, and renames it to the target. Removes leftovers after a failure. */
+/** Fills a hidden file beside the target, and renames it when complete. Removes it after a failure. */
 export const putFile = async <Session extends PathSession>(
   store: PathStore<Session>,
   to: SourcePath,

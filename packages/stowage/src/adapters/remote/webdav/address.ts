@@ -53,7 +53,7 @@ export const movedRoot = (root: string, from: URL, to: URL): string | undefined 
   return target.endsWith(`/${rest}`) ? target.slice(0, -rest.length) : undefined;
 };
 
-/** Whether a redirect only adds the slash of a collection, on any host: proxies hide the public one. */
+/** Whether a redirect only adds the slash of a collection. Any host: servers often do not know theirs. */
 const addsSlash = (from: URL, to: URL): boolean => {
   if (from.pathname.endsWith('/') || !to.pathname.endsWith('/')) return false;
   const [before, after] = [segmentsOfHref(from.pathname), segmentsOfHref(to.pathname)];
