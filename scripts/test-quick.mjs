@@ -3,6 +3,7 @@
  * browsers, waiting and many pictures, and in parallel types and lint of the sources. Arguments are passed to
  * vitest.
  */
+import { installDependencies } from './setup/dependencies.mjs';
 import { npm, npmAside, orFail } from './setup/process.mjs';
 
 const TESTS = [
@@ -23,6 +24,7 @@ const LEFT_OUT = [
   'test/protocol/{describe-picture,editor-answers,file-describe,inspection,listing-visibility,quotas,upload-texts}*',
 ];
 
+await installDependencies();
 orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
 const checking = npmAside(['run', '--silent', 'check:code']);
 const excluded = LEFT_OUT.flatMap((pattern) => ['--exclude', pattern]);
