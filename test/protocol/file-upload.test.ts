@@ -1,3 +1,5 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
@@ -305,6 +307,15 @@ describe('fileUpload', () => {
         ['files[1]', 'image.png', 'two'],
       ]);
       expect(data['files']).toEqual(['image.png', 'image-1.png']);
+    });
+
+    it.each([{}, { trash: { keepReplaced: true } }])('never replaces a link, with %j', async (more) => {
+      const service = await startService({ saveSameFileNameStrategy: 'replace', ...more });
+      await service.outside.put({ 'real.txt': 'kept' });
+      await symlink('../real.txt', join(service.source('files').root, 'link.txt'));
+      const answer = await service.upload([['files[0]', 'link.txt', 'new']]);
+      expect([answer.status, answer.messages[0]]).toEqual([400, 'The file "link.txt" already exists.']);
+      expect(await service.outside.text('real.txt')).toBe('kept');
     });
 
     it('keeps the old file when the upload that would replace it is refused', async () => {

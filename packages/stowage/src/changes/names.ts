@@ -1,6 +1,6 @@
 import { foldedFor, type NumberedNames, uploadNames } from '../basics/content/file-name.ts';
 import type { SameNameStrategy } from '../config/settings/values.ts';
-import { AlreadyExistsError, ifMissing, WrongKindError } from '../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import { createStoreKeys } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -195,14 +195,19 @@ export interface WantedName {
 }
 
 const putOver = async <Stored>({ signal }: SearchContext, { open, path }: WantedName, put: Put<Stored>) => {
+  // Such as a symbolic link, which no lookup shows.
+  let isUnseen = false;
   try {
     if (await isFree({ storage: storeOf(open), signal }, path)) return await put(path, true, true);
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
+    isUnseen = true;
   }
   try {
     return await put(path, false);
   } catch (error) {
+    if (isUnseen && (error instanceof WrongKindError || error instanceof NotFoundError))
+      throw nameTaken(path.name, 'file', error);
     throw error instanceof WrongKindError ? nameTaken(path.name, 'folder') : error;
   }
 };
