@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SourcePath } from 'stowage/storage';
-import { KnownServices, S3Adapter, parseS3Options } from '#internals';
+import { KnownServices, measure, S3Adapter, parseS3Options } from '#internals';
 import type { Support } from '../../packages/stowage/dist/adapters/objects/s3/known-services.js';
 import { memoryInUse } from '../memory-in-use.ts';
 import { inPieces } from './outcomes.ts';
@@ -565,6 +565,7 @@ describe('listings', () => {
     expect(shown.filter((one) => typeof one === 'object')).toHaveLength(200);
     expect(shown.filter((one) => one === 'unknown')).toHaveLength(100);
     expect(await names('f')).toEqual(all);
+    expect(await measure(adapter, at('f'), 'folder')).toEqual({ bytes: 7 * all.length, files: all.length });
   });
 
   it('that repeat their token are damaged data', async () => {

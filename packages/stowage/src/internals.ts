@@ -93,6 +93,7 @@ export { KnownRecords } from './storage/moved/known-records.ts';
 export { createTrashRecords } from './storage/trash/record.ts';
 export { copyFileTo } from './storage/copy-tree.ts';
 export { createLocationLocks } from './storage/location.ts';
+export { measure } from './storage/measure.ts';
 export { moveFileTo } from './storage/move-tree.ts';
 export { createMemoryStaging } from './storage/staging.ts';
 export { UnfinishedUploads } from './http/tus/unfinished-uploads.ts';

@@ -25,17 +25,22 @@ const sumUp = async (
   folder: SourcePath,
   { signal, ignores, uncounted }: MeasureOptions & { readonly uncounted: readonly string[] },
 ): Promise<Measure & Pick<Tally, 'unreadable'>> => {
-  const sum = { bytes: 0, files: 0, unreadable: 0 };
-  const viewOf = (path: SourcePath): FolderView => ({
-    enters: ({ name }) => !uncounted.includes(name.toLowerCase()),
-    // Counted here, and not reported: the walk then holds no files in memory.
-    wants: ({ kind, name, size = 0 }) => {
-      if (kind === 'folder' || ignores?.test(path.below(name).toString()) === true) return false;
-      sum.bytes += size;
-      sum.files += 1;
-      return false;
-    },
-  });
+  const zero = { bytes: 0, files: 0, unreadable: 0 };
+  let sum = { ...zero };
+  const viewOf = (path: SourcePath): FolderView => {
+    // The store's walk, which may fail on its first page, or the one that replaces it begins.
+    if (path.equals(folder)) sum = { ...zero };
+    return {
+      enters: ({ name }) => !uncounted.includes(name.toLowerCase()),
+      // Counted here, and not reported: the walk then holds no files in memory.
+      wants: ({ kind, name, size = 0 }) => {
+        if (kind === 'folder' || ignores?.test(path.below(name).toString()) === true) return false;
+        sum.bytes += size;
+        sum.files += 1;
+        return false;
+      },
+    };
+  };
   const onUnreadable = (): void => void (sum.unreadable += 1);
   const walk = { signal, detail: 'full', words: [], most: Infinity, view: viewOf, onUnreadable } as const;
   for await (const _page of walkTree(storage, folder, walk));
