@@ -65,7 +65,7 @@ const eventOf = ({ requester }: ChangeContext, change: Change, { path, bytes, in
     inspection,
     role,
     subject,
-  };
+  } satisfies ServiceEvent;
 };
 
 /** Items that have URLs after a change, and items that had other URLs before it. */
@@ -93,7 +93,7 @@ const linksOf = ({ services: { thumbnails } }: StageContext, change: Change, don
   return {
     links: now && addressesOf(thumbnails, now),
     oldLinks: before && addressesOf(thumbnails, before),
-  };
+  } satisfies Partial<ServiceEvent>;
 };
 
 /** The results to report: for an emptied trash one sum. */

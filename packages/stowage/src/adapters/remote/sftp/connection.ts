@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Client, SFTPWrapper } from 'ssh2';
+import type { Client, ConnectConfig, SFTPWrapper } from 'ssh2';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { systemCode } from '../../../basics/files/system-errors.ts';
 import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
@@ -55,7 +55,7 @@ const configOf = async (options: SftpOptions, keys: KnownHost, hostVerifier: (ke
     ...(serverHostKey === undefined || serverHostKey.length === 0
       ? {}
       : { algorithms: { serverHostKey: serverHostKey as never } }),
-  };
+  } satisfies ConnectConfig;
 };
 
 /** The error for a failed login or handshake. */
