@@ -137,8 +137,9 @@ const toBody = (body: ConnectorResponse['body']): WebBody => {
     stop();
     const { value } = await chunks.next();
     if (value === undefined) return controller.close();
-    wait();
+    // Throws after a cancellation, which has stopped the timer.
     controller.enqueue(value);
+    wait();
   };
   const cancel = (): void => {
     stop();
