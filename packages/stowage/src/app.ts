@@ -39,7 +39,7 @@ export interface App extends Router {
    * time (default: 3 seconds). Never rejects; the causes are logged. Costs one listing per source.
    */
   unavailableSources(timeoutMs?: number): Promise<readonly string[]>;
-  /** State of each webhook in their order: pending deliveries, results since the start. Never rejects. */
+  /** State of each webhook, in order: pending deliveries, results since the start. Never rejects. */
   webhooks(): Promise<readonly WebhookFigures[]>;
   /** Rejects new requests, waits for running ones (at most 30 seconds), then releases all resources. */
   close(): Promise<void>;

@@ -40,7 +40,7 @@ export interface ConnectorHooks<Native = unknown> {
     request: HookRequest<Native>,
     identity: Identity,
   ) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
-  /** Whether the origin is accepted, instead of `allowedOrigins`; only while `allowCrossOrigin` is on. */
+  /** Whether the origin is accepted, instead of the setting; only while `allowCrossOrigin` is on. */
   readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
   /**
    * Called before every change that all other checks allow. Throw `HttpError` to reject it. For new files and

@@ -17,7 +17,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 
-/** Clients compute boxes from a scaled view: an overlap of so many pixels is a rounding error. */
+/** Clients compute boxes from a scaled view: an overlap of up to this many pixels is a rounding error. */
 const TOLERANCE = 2;
 
 /** Rounds one side of a box to fit the picture. Undefined when it lies outside. */

@@ -104,7 +104,7 @@ const listSource = async (
   };
 };
 
-/** The pictures of a page that the requester may open; each is its own thumbnail until that exists. */
+/** The pictures of a page that the requester may open; each is its own thumbnail until one exists. */
 function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Generator<ListedPicture> {
   const { source, path } = folder;
   const tag = path.isRoot ? source.title || source.name : path.name;

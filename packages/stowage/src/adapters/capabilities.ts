@@ -28,7 +28,7 @@ const paths: Declared = {
   ...{ stableReads: false, atomicReplace: 'asked', serverCopy: 'asked' },
 };
 
-/** The capabilities of each adapter, as in docs/stores.md; they select the cases of its conformance. */
+/** The capabilities of each adapter, as in docs/stores.md; they select its cases of the conformance suite. */
 export const declaredCapabilities: Readonly<Record<BuiltInName, Declared>> = {
   local: { ...memory, caseSensitive: 'asked', walk: true },
   memory,

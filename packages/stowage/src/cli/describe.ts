@@ -19,7 +19,7 @@ import { readDefinition } from './read-config.ts';
 import { StartError } from './serve.ts';
 import { type PicturesCommand, Progress, workInSource } from './source-work.ts';
 
-/** The command stops after so many failures in a row: they would repeat for every picture. */
+/** The command stops after this many failures in a row: they would repeat for every picture. */
 const MOST_FAILURES_IN_A_ROW = 10;
 
 class Descriptions extends Progress {

@@ -179,7 +179,7 @@ export const endBy = (signal: NodeJS.Signals): never => {
 /** A signal within this time after another is the same one: npm passes on what the terminal has sent to both. */
 const SAME_MS = 1000;
 
-/** Calls `stop` at the first signal; a later one ends the process. Returns a function that stops this. */
+/** Calls `stop` at the first signal; a later one ends the process. Returns how to stop listening. */
 export const onStop = (stop: (signal: NodeJS.Signals) => void): (() => void) => {
   let stoppedAt: number | undefined;
   const listen = (signal: NodeJS.Signals): void => {

@@ -94,7 +94,7 @@ const queryField = z
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
 
-/** Milliseconds since 1970; undefined for no valid time: `Date.parse` takes February 30 for March 2. */
+/** Milliseconds since 1970, if valid: `Date.parse` alone would take February 30 for March 2. */
 const timeOf = (text: string): number | undefined => {
   const day = TIME.exec(text)?.[1];
   if (day === undefined || Number.isNaN(Date.parse(text))) return undefined;

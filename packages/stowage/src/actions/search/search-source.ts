@@ -18,7 +18,7 @@ const SEARCHES_MAY_WAIT = 4000;
 /** A store that hangs, or has many searches, must not block searches of other sources. */
 const SHARE = { slots: SEARCHES_AT_ONCE - 2, waiting: SEARCHES_MAY_WAIT / 4 };
 
-/** Slots of searches, shared by sources rather than by clients: their limits bound the cost. */
+/** Slots of searches, shared by sources rather than by clients: a search's own limits bound its cost. */
 export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT, SHARE);
 
 export const SEARCH_KEY = 'FILES_SEARCH';

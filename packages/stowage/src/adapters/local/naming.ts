@@ -99,7 +99,7 @@ export const withdrawLink = async (
   return false;
 };
 
-/** Moves a file to a name, atomically replacing an existing file. @throws WrongKindError for others */
+/** Moves a file to a name, atomically replacing a file. @throws WrongKindError for other kinds */
 const nameOverFile = async (from: system.Name, target: system.Name): Promise<void> => {
   const old = await system.lstatOf(target).catch(ifCode('ENOENT'));
   if (old !== undefined && !old.isFile()) throw new WrongKindError();

@@ -99,7 +99,7 @@ export const isOwnFolder = (found: Stats): boolean =>
   found.isDirectory() &&
   (process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0));
 
-/** Removes folders with this prefix of this user and of dead processes, as far as possible. */
+/** Removes this user's folders with this prefix whose processes have ended. Never throws. */
 export const sweepTemporaryFolders = async (prefix: string): Promise<void> => {
   const names = await readdir(tmpdir()).catch(() => []);
   for (const name of names.filter((one) => one.startsWith(prefix))) {

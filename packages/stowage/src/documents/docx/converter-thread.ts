@@ -29,7 +29,7 @@ export type LoadResource = (resource: ResourceRequest) => Promise<LoadedResource
 const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
-/** A thread that converts one document at a time, without blocking the service; may be ended any time. */
+/** A thread that converts one document at a time, without blocking the service; may end at any time. */
 export class ConverterThread {
   readonly #worker: Worker;
   readonly #loaded: Promise<void>;
@@ -59,7 +59,7 @@ export class ConverterThread {
     return !this.#failed;
   }
 
-  /** Converts a document, when the last one has ended. @throws DocumentLimitError, DocumentFailedError */
+  /** Converts one document; callers await the last one. @throws DocumentLimitError, DocumentFailedError */
   async convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
     const messages = on(this.#worker, 'message', { close: ['exit'] });
     this.#send({ type: 'convert', html, page });

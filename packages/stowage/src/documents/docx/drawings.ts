@@ -66,7 +66,7 @@ class DrawingProcess {
     return !this.#failed;
   }
 
-  /** Draws a file, when the last one has ended. @throws BrokenImageError, also when the process ends */
+  /** Draws one file; callers await the last one. @throws BrokenImageError, also when the process ends */
   async draw(order: DrawingOrder): Promise<Picture> {
     const result = await this.#ask(order);
     if ('picture' in result) return result.picture;

@@ -244,7 +244,7 @@ const createMountReader = ({
 };
 
 export interface NodeHandlerOptions extends MountOptions {
-  /** The connection is closed when the client reads nothing for this long. Default: two minutes. */
+  /** The connection is closed when the client leaves data unread for this long. Default: two minutes. */
   readonly stallMs?: number | undefined;
 }
 

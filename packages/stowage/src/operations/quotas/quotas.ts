@@ -101,7 +101,7 @@ export class Quotas {
     return this.#settling({ id: kept, key: target.key, need }, added, work, this.#own.get(kept));
   }
 
-  /** Reserves space until it is released, or used by `withRoom`. @throws QuotaExceededError */
+  /** Reserves space until it is released, or used by `withRoom` with its id. @throws QuotaExceededError */
   async keep(target: QuotaTarget, id: string, need: Need, signal: AbortSignal): Promise<KeptRoom> {
     await this.#reserve(target, id, need, signal);
     const room = { id, key: target.key, need };

@@ -169,7 +169,7 @@ const joined = (original: Buffer, kept: readonly Chunk[]): Buffer => {
   return result;
 };
 
-/** A WebP file without the position; the same bytes when there is none. Bytes after it are cut off. */
+/** A WebP file without the position; the same bytes when there is none. Bytes after its end are cut off. */
 export const webpWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   joined(
     file,

@@ -49,7 +49,7 @@ export const readOnce = async (
   }
 };
 
-/** Reads twice without a result: stores sometimes report a record as missing, which would be lost. */
+/** Reads again after a failure or no record: stores sometimes report one as missing, which would be lost. */
 export const readSurely = async (location: StoreLocation): Promise<FoundAbout> => {
   const found = await readOnce(location).catch(() => undefined);
   return found?.version === undefined ? readOnce(location) : found;

@@ -168,7 +168,7 @@ export abstract class PathStore<Session extends PathSession> {
     }
   }
 
-  /** Renames a file back to its name, or removes it. Returns false when another file has the name. */
+  /** Renames a file back to its name, or removes it if `next` has that. Returns false when another has it. */
   #bringBack({ from, to, next }: Aside): Promise<boolean> {
     return this.run({}, async (session) => {
       const found = await session.lookUp(to);

@@ -99,7 +99,7 @@ export class Store {
     });
   }
 
-  /** Creates a folder and its missing parents; returns whether there were any. @throws NotFoundError */
+  /** Creates missing folders of the path; returns whether there were any. @throws NotFoundError for a file */
   async ensureFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     const found = await this.find(path, options);
     if (found?.kind === 'folder') return false;
