@@ -52,6 +52,8 @@ const BEFORE_RELEASE_ONCE = ['test/cli/**', 'test/package/**'];
 
 const programs = Promise.all([installPackages(), fetchNodes()]);
 await installDependencies();
+const isRelease = process.env.STOWAGE_ALL_SERVERS === '1';
+if (isRelease) await installDependencies('test/client/editors');
 
 process.stdout.write('\nBuild\n');
 const built = (await npm(['run', '--silent', 'build'])) === 0;
@@ -64,7 +66,6 @@ const { nodes, failed: missingNodes } = nodesToTest();
 
 const chosen = process.argv.slice(2);
 const isWhole = chosen.length === 0;
-const isRelease = process.env.STOWAGE_ALL_SERVERS === '1';
 if (!isRelease)
   leftOut.push(
     `Left out: cases of further servers and programs${isWhole ? `, and ${BEFORE_RELEASE.join(', ')}` : ''}; STOWAGE_ALL_SERVERS=1 runs them`,

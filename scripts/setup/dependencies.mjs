@@ -14,15 +14,18 @@ const checkNode = () => {
   process.exit(1);
 };
 
-/** Installs the locked dependencies when they are missing, or older than the lock file. */
-export const installDependencies = async () => {
+/**
+ * Installs the locked dependencies of a folder when they are missing, or older than its lock file. The editors
+ * of the documentation have a folder of their own, `test/client/editors`.
+ */
+export const installDependencies = async (folder = '.') => {
   checkNode();
-  const installed = timeOf('node_modules/.package-lock.json');
-  if (installed !== undefined && installed >= timeOf('package-lock.json')) return;
-  process.stdout.write('Installing dependencies (npm ci)\n');
+  const installed = timeOf(join(folder, 'node_modules/.package-lock.json'));
+  if (installed !== undefined && installed >= timeOf(join(folder, 'package-lock.json'))) return;
+  process.stdout.write(`Installing dependencies (npm ci${folder === '.' ? '' : ` in ${folder}`})\n`);
   // The scripts would compile what ssh2 uses instead of the cryptography of Node where a compiler is there.
   orFail(
-    await npm(['ci', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']),
+    await npm(['ci', '--prefix', folder, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']),
     'npm ci failed.',
   );
 };

@@ -1,9 +1,18 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { Page } from 'puppeteer-core';
 
 const root = path.join(import.meta.dirname, '../..');
+
+/** Where the editors are installed: apart from all that every run needs, of which they would be a third. */
+const editors = path.join(import.meta.dirname, 'editors');
+
+/** Goes into the title of what needs the editors, so that a run without them says what it left out. */
+export const needsEditors = existsSync(path.join(editors, 'node_modules'))
+  ? ''
+  : ' [left out: run npm ci in test/client/editors]';
 
 /** The packages behind `ckeditor5`, which has 100 MB more that no example needs. */
 const CKEDITOR = ['editor-classic', 'essentials', 'paragraph', 'image', 'link', 'ui'];
@@ -167,7 +176,7 @@ export const bundled = async ({
   const example = await exampleOf(page);
   const instance = /^\w+/u.exec(html)?.[0] ?? '';
   const { outputFiles } = await build({
-    stdin: { contents: `${example.js}\nObject.assign(globalThis, { ${instance} });`, resolveDir: root },
+    stdin: { contents: `${example.js}\nObject.assign(globalThis, { ${instance} });`, resolveDir: editors },
     bundle: true,
     format: 'esm',
     target: 'es2022',
@@ -182,7 +191,7 @@ export const bundled = async ({
           building.onResolve({ filter: /^\.\/image-node/ }, () => ({ path: 'module', namespace: 'beside' }));
           building.onLoad({ filter: /./, namespace: 'beside' }, () => ({
             contents: example.module,
-            resolveDir: root,
+            resolveDir: editors,
           }));
           building.onResolve({ filter: /^ckeditor5/ }, ({ path: name }) => ({
             path: name,
@@ -192,7 +201,7 @@ export const bundled = async ({
             contents: name.endsWith('.css')
               ? ''
               : CKEDITOR.map((part) => `export * from '@ckeditor/ckeditor5-${part}';`).join('\n'),
-            resolveDir: root,
+            resolveDir: editors,
           }));
         },
       },
