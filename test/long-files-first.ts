@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const SECONDS: Readonly<Record<string, number>> = {
   start: 160,
+  model: 14,
   'model/model': 30,
   'adapters/s3': 50,
   'adapters/webdav-': 50,
