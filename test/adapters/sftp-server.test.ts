@@ -172,7 +172,7 @@ describe.skipIf(!hasSshd)(
 
     it('gives up a server that says nothing, and lets a request be given up before', async () => {
       await makeRoot('silent');
-      const store = open({ port: inUse.proxy.port, timeout: 1 }, 'silent');
+      const store = open({ port: inUse.proxy.port, timeout: 3 }, 'silent');
       await store.write(at('a.txt'), contentOf('a'));
       inUse.proxy.stall();
       const abort = new AbortController();
