@@ -67,7 +67,7 @@ export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): 
   if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') rejectMethod(allowedMethods(onlyPOST));
 };
 
-/** Rejects unsupported methods. HEAD works where GET does and nothing is changed. */
+/** HEAD works where GET does and nothing is changed. @throws StowageError METHOD_NOT_ALLOWED */
 export const requireMethodOf = (
   action: Action,
   { method }: HookRequest,

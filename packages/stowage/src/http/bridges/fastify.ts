@@ -8,7 +8,7 @@ export interface HandlingConnector {
   readonly handle: Handle;
 }
 
-/** Removes as many segments as the prefix has, whose text may contain parameters. */
+/** Removes as many segments as the prefix has: with parameters, its text does not occur in the URL. */
 const cutter = (prefix: string): ((url: string) => string) => {
   const segments = prefix.split('/').filter((segment) => segment !== '').length;
   const pattern = new RegExp(`^(?:/+[^/?]*){${String(segments)}}`, 'u');
