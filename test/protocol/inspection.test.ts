@@ -358,7 +358,9 @@ describe('a clamd that cannot be asked', () => {
     });
     const service = await startTus({ inspection: { clamd: other.address } });
     const { address } = await create(`${service.url}/tus`, 5, { filename: 'a.txt' });
-    expect((await patch(address, 0, 'hello')).status).toBe(503);
+    const early = await patch(address, 0, 'hello');
+    expect(early.status).toBe(503);
+    expect(early.data).toMatchObject({ details: { name: 'a.txt' } });
     isThere = true;
     expect((await patch(address, 5, '')).status).toBe(200);
     expect(await service.source('files').text('a.txt')).toBe('hello');

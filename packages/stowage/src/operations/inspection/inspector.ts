@@ -75,7 +75,10 @@ const scan = async (
       return tooLarge();
     }
     signal.throwIfAborted();
-    if (failClosed) throw error;
+    if (failClosed) {
+      error.addDetails({ name });
+      throw error;
+    }
     return skipped('unavailable', error);
   } finally {
     limit.dispose();
