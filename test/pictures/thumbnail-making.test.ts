@@ -316,7 +316,7 @@ describe('pictures that change while their thumbnails are made', () => {
         signal: new AbortController().signal,
       });
     await put(inner, 'a.png', await flat('#d02020'));
-    expect(await make()).toMatchObject({ kind: 'self', isFailure: true });
+    expect(await make()).toMatchObject({ kind: 'self', failure: { code: 'BUSY' } });
     await expect(inner.stat(pathOf('_thumbs/card/a.png'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 

@@ -167,6 +167,8 @@ describe('thumbnails of served sources', () => {
     for (const path of ['_thumbs/a.jpg', '_thumbs/card/a.jpg'])
       expect(await kept(path)).toEqual([path, 200, 'public, no-cache']);
     expect(await kept('a.jpg')).toEqual(['a.jpg', 200, 'public, max-age=86400']);
+    const variant = await service.call('imageVariant', { name: 'a.jpg', preset: 'card' });
+    expect([variant.status, variant.data['error']]).toEqual([500, 'STORAGE_FULL']);
     isFull = false;
     await put(inner, 'b.jpg', await picture().jpeg().toBuffer());
     // A folder that has refused one is left alone for a while.

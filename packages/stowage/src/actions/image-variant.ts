@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { mimeTypeOf } from '../basics/content/file-type.ts';
-import { BrokenImageError, BusyError, type StorageDeniedError } from '../errors/errors.ts';
+import { BrokenImageError, BusyError, type StorageDeniedError, StowageError } from '../errors/errors.ts';
 import { invalidParameter, itemShape, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileResponse } from './responses.ts';
@@ -29,7 +29,8 @@ export const imageVariantAction = defineAction({
     const show = (refusal?: StorageDeniedError) =>
       services.thumbnails.show(source, path, item.stat, { preset: input.preset, refusal, signal });
     const shown = await show();
-    if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();
+    if (shown.kind === 'self' && shown.failure !== undefined)
+      throw shown.failure instanceof StowageError ? shown.failure : new BusyError({ cause: shown.failure });
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
     const drawn = item.drawn(shown.path);
     const stat = shown.stat ?? (await drawn.stat());

@@ -98,15 +98,18 @@ const FOREVER = 'public, max-age=31536000, immutable';
 interface Known {
   readonly stat?: Stat | undefined;
   readonly read?: ReadResult | undefined;
-  /** It replaces a thumbnail or variant that could not be made now. */
-  readonly isFailure?: true | undefined;
+  /** The reason why it replaces a thumbnail or variant. */
+  readonly failure?: unknown;
   /** Handles an error of opening it. */
   readonly onError?: ((error: unknown) => Promise<never>) | undefined;
 }
 
 /** A replacement is cached for a shorter time than the requested file. */
-const headersFor = (settings: Source['settings'], { isFailure }: Known, contentType?: string) =>
-  safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings, contentType);
+const headersFor = (settings: Source['settings'], { failure }: Known, contentType?: string) =>
+  safetyHeaders(
+    failure !== undefined ? { ...settings, serveCacheControl: undefined } : settings,
+    contentType,
+  );
 
 /** Opens a file, and returns its stat: in one request where the headers do not depend on the stat. */
 const openStored = async (
@@ -210,7 +213,7 @@ const serveThere = async (
     return sendStored(request, item.drawn(shown.path), { ...shown, onError });
   }
   if (item.kind !== 'file') throw new errors.NotFoundError();
-  return sendStored(request, item.file, { stat: item.stat, isFailure: shown.isFailure });
+  return sendStored(request, item.file, { stat: item.stat, failure: shown.failure });
 };
 
 /**

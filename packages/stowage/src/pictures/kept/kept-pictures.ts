@@ -62,9 +62,9 @@ const store = async (
     return 'made';
   } catch (error) {
     signal.throwIfAborted();
-    const level = memory.noteRefusal(target) ? 'warn' : 'debug';
+    const level = memory.noteRefusal(target, error) ? 'warn' : 'debug';
     log[level]('A thumbnail could not be stored.', { path: target.path.toString(), error });
-    return 'failed';
+    return { failure: error };
   }
 };
 
@@ -86,7 +86,7 @@ const once = async (
       return 'broken';
     }
     log[isExpected(error) ? 'debug' : 'warn']('A thumbnail could not be made.', { path, error });
-    return 'failed';
+    return { failure: error };
   }
 };
 
@@ -98,7 +98,7 @@ interface Drawn {
 const dropOutrun = async ({ memory }: KeptContext, { target }: Job): Promise<Outcome> => {
   memory.drop(target);
   await target.store.remove(target.path);
-  return 'failed';
+  return { failure: new BusyError() };
 };
 
 const isSameFocus = (one: About['focalPoint'], other: About['focalPoint']): boolean =>

@@ -221,6 +221,7 @@ export const makeAllWith =
     await forEachAtOnce(PARALLEL_PER_LISTING, wanted, async ({ entry, plan }) => {
       if (plan.kind !== 'picture') return onEnd(entry, 'current');
       signal.throwIfAborted();
-      onEnd(entry, await kept.ensure(thumbnailOf(source.settings, entry, plan)));
+      const outcome = await kept.ensure(thumbnailOf(source.settings, entry, plan));
+      onEnd(entry, typeof outcome === 'string' ? outcome : 'failed');
     });
   };

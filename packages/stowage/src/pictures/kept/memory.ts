@@ -12,8 +12,8 @@ export interface Target {
   readonly path: SourcePath;
 }
 
-/** `broken`: the item cannot be drawn until it changes. `failed`: a retry may succeed. */
-export type Outcome = 'made' | 'broken' | 'failed';
+/** `broken`: the item cannot be drawn until it changes. `failure`: the error; a retry may succeed. */
+export type Outcome = 'made' | 'broken' | { readonly failure: unknown };
 
 /** The request that needs a derived file. */
 export interface MakingRequest {
@@ -63,7 +63,7 @@ const isSameItem = (one: Entry, other: Entry): boolean =>
 /** State of derived files in this process. Bounded; losing a row costs work, never correctness. */
 export class KeptMemory {
   readonly #known = new LRUCache<string, Known>(ROWS);
-  readonly #refusals = new LRUCache<string, true>(REFUSALS);
+  readonly #refusals = new LRUCache<string, { readonly failure: unknown }>(REFUSALS);
   readonly #refusing = new WeakSet<ReadableStore>();
   readonly #makings = new Map<string, Making>();
   readonly #keyOf = createStoreKeys();
@@ -107,8 +107,8 @@ export class KeptMemory {
   }
 
   /** Skips the target's folder for a while. True for the first rejection of a store. */
-  noteRefusal({ store, path }: Target): boolean {
-    this.#refusals.set(this.#keyOf(store.files, path.parent), true);
+  noteRefusal({ store, path }: Target, failure: unknown): boolean {
+    this.#refusals.set(this.#keyOf(store.files, path.parent), { failure });
     const isFirst = !this.#refusing.has(store.files);
     this.#refusing.add(store.files);
     return isFirst;
@@ -158,7 +158,8 @@ export class KeptMemory {
       (known.outcome === 'broken' || known.sequence > since)
     )
       return known.outcome;
-    if (this.#refusals.has(this.#keyOf(target.store.files, target.path.parent))) return 'failed';
+    const refusal = this.#refusals.get(this.#keyOf(target.store.files, target.path.parent));
+    if (refusal !== undefined) return refusal;
     for (;;) {
       signal?.throwIfAborted();
       const making = this.#makings.get(key) ?? this.#begin(key, version, work);

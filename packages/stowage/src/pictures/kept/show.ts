@@ -68,7 +68,7 @@ const showThumbnail = async (
       : await openThumbnailView(context, source, folder, [entry], signal);
   const found = view.viewOf(0);
   const shown = typeof found === 'function' ? await found() : found;
-  const failure = 'isFailure' in shown ? { isFailure: true as const } : {};
+  const failure = 'failure' in shown ? { failure: shown.failure } : {};
   if (shown.kind === 'icon') return { kind: 'icon', svg: shown.icon.svg, ...failure };
   if (shown.kind !== 'made') return { kind: 'self', ...failure };
   return { kind: 'stored', path: folder.child(source.settings.thumbFolderName).child(shown.name) };
@@ -77,7 +77,7 @@ const showThumbnail = async (
 const showVariant = async (kept: KeptFolder, variant: KeptPicture): Promise<Shown> => {
   const outcome = await kept.ensure(variant);
   if (outcome === 'broken') throw new BrokenImageError();
-  if (outcome === 'failed') return { kind: 'self', isFailure: true };
+  if (typeof outcome === 'object') return { kind: 'self', ...outcome };
   return { kind: 'stored', path: kept.pathOf(variant.name) };
 };
 

@@ -18,9 +18,9 @@ export const ENTRIES_PER_SLICE = 2000;
 
 /** How an entry is shown: by itself, by a picture or icon in its thumbnail folder, or not yet. */
 export type View =
-  | { readonly kind: 'self'; readonly isFailure?: true }
+  | { readonly kind: 'self'; readonly failure?: unknown }
   | { readonly kind: 'made'; readonly name: string }
-  | { readonly kind: 'icon'; readonly icon: Icon; readonly isFailure?: true }
+  | { readonly kind: 'icon'; readonly icon: Icon; readonly failure?: unknown }
   | { readonly kind: 'absent' };
 
 /** Shared by the many entries without a thumbnail. */
@@ -95,9 +95,9 @@ export class ThumbnailView {
       const outcome = await kept.ensure(picture, signal);
       if (outcome === 'made' || outcome === 'current') return { kind: 'made', name };
       // A page cannot show a file that a program would draw.
-      if (outcome === 'failed' && program === undefined) return { kind: 'self', isFailure: true };
+      if (outcome !== 'broken' && program === undefined) return { kind: 'self', ...outcome };
       const icon = await settle(instead());
-      return outcome === 'failed' && icon.kind === 'icon' ? { ...icon, isFailure: true } : icon;
+      return outcome !== 'broken' && icon.kind === 'icon' ? { ...icon, ...outcome } : icon;
     };
   }
 

@@ -163,7 +163,7 @@ export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**
  * How an entry is shown: a stored thumbnail with its stat and perhaps opened, then the caller closes it; the
- * markup of an icon; or the entry itself. `isFailure`: the proper picture could not be made or stored now.
+ * markup of an icon; or the entry itself. `failure`: why the proper picture could not be made or stored now.
  */
 export type Shown =
   | {
@@ -172,8 +172,8 @@ export type Shown =
       readonly stat?: Stat | undefined;
       readonly read?: ReadResult | undefined;
     }
-  | { readonly kind: 'icon'; readonly svg: string; readonly isFailure?: true }
-  | { readonly kind: 'self'; readonly isFailure?: true };
+  | { readonly kind: 'icon'; readonly svg: string; readonly failure?: unknown }
+  | { readonly kind: 'self'; readonly failure?: unknown };
 
 /** The item for which an icon generator draws. */
 export interface IconEntry {
