@@ -125,7 +125,12 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
       ['-IPTC:ObjectName=Bridge', '-XMP-dc:Title=Bridge at night'],
       { title: 'Bridge' },
     ],
-    ['old IPTC of one byte a letter', 'jpeg', ['-IPTC:Caption-Abstract=Café'], { caption: 'Café' }],
+    [
+      'old IPTC of one byte a letter',
+      'jpeg',
+      ['-IPTC:Caption-Abstract=“Café” – 5 €'],
+      { caption: '“Café” – 5 €' },
+    ],
     ['XMP in PNG', 'png', [...XMP, ...EXIF], OF_XMP],
     ['EXIF in PNG', 'png', EXIF, { caption: 'EXIF words' }],
     ['IPTC in PNG', 'png', IPTC, OF_IPTC],

@@ -36,10 +36,13 @@ const EXTENDED = 0x8000;
 const CHARSET = '1:90';
 const UTF_8 = '\u001b%G';
 
-/** Decodes text of unknown encoding: as UTF-8 if valid, else as Windows-1252. */
+/**
+ * Decodes text of unknown encoding: as UTF-8 if valid, else as Windows-1252. Without `stream` Node 20 decodes
+ * that as ISO 8859-1, without its quotes and dashes.
+ */
 export const decodedText = (bytes: Uint8Array): string =>
   orUndefined(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes)) ??
-  new TextDecoder('windows-1252').decode(bytes);
+  new TextDecoder('windows-1252').decode(bytes, { stream: true });
 
 /** The values of IPTC data by record and number, `2:120`; each may be repeated. */
 export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string, readonly string[]> => {
