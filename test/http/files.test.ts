@@ -136,6 +136,28 @@ describe('conditions', () => {
     expect(answer.headers.get('last-modified')).toBe(LAST_MODIFIED);
   });
 
+  it('know that a file without versions has changed since a time before, also when it is recent', async () => {
+    const recent = defineAction({
+      name: 'recent',
+      summary: 'For tests.',
+      changes: false,
+      parameters: z.object({}),
+      result: { contentType: 'text/plain' },
+      run: async () =>
+        new FileResponse({
+          filename: 'a.txt',
+          contentType: 'text/plain',
+          stat: { size: 1, etag: undefined, modifiedAt: Date.now() },
+          open: async () => Buffer.from('1'),
+        }),
+    });
+    const { url } = await startEdge({ actions: [recent] });
+    const status = async (headers: Record<string, string>) =>
+      (await fetch(`${url}/recent`, { headers })).status;
+    expect(await status({ 'if-unmodified-since': EARLIER })).toBe(412);
+    expect(await status({ 'if-modified-since': new Date(Date.now() + 9000).toUTCString() })).toBe(200);
+  });
+
   it('keeps these statuses in the status line whatever errorHttpStatus says', async () => {
     const quiet = await startEdge({ settings: { errorHttpStatus: false } });
     const status = async (headers: Record<string, string>) =>

@@ -67,8 +67,11 @@ const parseDate = (header = ''): number | undefined => {
   return Number.isNaN(time) ? undefined : seconds(time);
 };
 
-const modifiedSince = ({ modifiedAt, isRecent }: Comparable, date: number | undefined) =>
-  modifiedAt === undefined || isRecent || date === undefined ? undefined : seconds(modifiedAt) > date;
+/** Undefined where it is unknown: a recent version may have the time of the one that it replaced. */
+const modifiedSince = ({ modifiedAt, isRecent }: Comparable, date: number | undefined) => {
+  if (modifiedAt === undefined || date === undefined) return undefined;
+  return seconds(modifiedAt) > date || (isRecent ? undefined : false);
+};
 
 /**
  * Evaluates a conditional GET or HEAD in the order of the standard.
