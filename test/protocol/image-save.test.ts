@@ -57,7 +57,7 @@ describe('imageSave', () => {
     [{ name: 'a.png', newname: 'b' }, 'b.png'],
     [{ name: 'a.png', newname: 'b.webp' }, 'b.webp'],
     [{ name: 'a.png', newname: 'a.png' }, 'a.png'],
-    [{ name: 'a.png', newname: 'a' }, 'a.png'],
+    [{ name: 'a.png', newname: 'a' }, 'a-1.png'],
     [{ name: 'a.png', newname: ' ' }, 'a.png'],
     [{ newname: 'b' }, 'b.jpg'],
     [{ newname: 'x/y#z' }, 'x_y_z.jpg'],

@@ -48,10 +48,16 @@ export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, 
   throw typeNotAllowed(name);
 };
 
-const bareName = (
-  { filename }: UploadedFile,
-  { name, newname }: { readonly name: string | undefined; readonly newname: string | undefined },
-): string | undefined => {
+interface GivenNames {
+  readonly name: string | undefined;
+  readonly newname: string | undefined;
+}
+
+/** Whether only `name` is given, or repeated in full: `a` for `a.png` is a new name, which is taken. */
+const namesOwn = (name: string, newname: string | undefined): boolean =>
+  newname === undefined || newname.normalize('NFC') === name;
+
+const bareName = ({ filename }: UploadedFile, { name, newname }: GivenNames): string | undefined => {
   const safe = sanitizeName(newname ?? name ?? filename);
   return safe === '' || splitExtension(safe).extension !== '' ? undefined : safe;
 };
@@ -66,10 +72,9 @@ export const savedImageName = async (
   context: ActionContext,
   settings: NamingSettings,
   upload: UploadedFile,
-  { name, newname }: { readonly name: string | undefined; readonly newname: string | undefined },
+  { name, newname }: GivenNames,
 ): Promise<string> => {
-  const isOwn = newname === undefined || newname.normalize('NFC') === name;
-  if (name !== undefined && isOwn && splitExtension(name).extension !== '') return name;
+  if (name !== undefined && namesOwn(name, newname) && splitExtension(name).extension !== '') return name;
   const bare = bareName(upload, { name, newname });
   if (bare === undefined) return newFileName(settings, newname ?? name ?? upload.filename);
   return newFileName(settings, `${bare}.${await missingExtension(context, upload, name)}`);
@@ -107,8 +112,8 @@ const verified = async (
 };
 
 /** Whether the picture replaces an existing file, the one that `name` names. */
-const isOverwrite = async (view: SourceView, path: SourcePath, name: string | undefined) => {
-  if (path.name !== name) return false;
+const isOverwrite = async (view: SourceView, path: SourcePath, { name, newname }: GivenNames) => {
+  if (path.name !== name || !namesOwn(name, newname)) return false;
   return (await view.find(KEY, path, 'file').catch(ifMissing)) !== undefined;
 };
 
@@ -149,7 +154,7 @@ export const imageSaveAction = defineAction({
     const path = input.path.child(name);
     view.require(KEY, path, 'file');
     requirePictureName(view.source.settings, name);
-    const overwrite = await isOverwrite(view, path, input.name);
+    const overwrite = await isOverwrite(view, path, input);
     const upload = await inspectedAt(path, named);
     const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
     // Read before the conversion, which discards metadata.
