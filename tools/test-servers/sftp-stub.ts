@@ -28,7 +28,16 @@ import ssh2, { type Attributes, type Connection, type SFTPWrapper } from 'ssh2';
 import type { SftpServer } from './ssh.ts';
 
 type Request =
-  'OPEN' | 'READ' | 'WRITE' | 'FSTAT' | 'CLOSE' | 'OPENDIR' | 'READDIR' | 'LSTAT' | 'REMOVE' | 'RENAME';
+  | 'OPEN'
+  | 'READ'
+  | 'WRITE'
+  | 'FSTAT'
+  | 'CLOSE'
+  | 'OPENDIR'
+  | 'READDIR'
+  | 'LSTAT'
+  | 'REMOVE'
+  | 'RENAME';
 
 /** Differences of a server from OpenSSH. It supports no extensions. */
 export interface SftpDialect {

@@ -71,7 +71,8 @@ export interface StubRequest {
 }
 
 type Node =
-  { readonly kind: 'folder' } | { readonly kind: 'file'; readonly bytes: Buffer; readonly time: Date };
+  | { readonly kind: 'folder' }
+  | { readonly kind: 'file'; readonly bytes: Buffer; readonly time: Date };
 
 const ROOT = '/dav';
 const xml = (text: string): string =>

@@ -24,7 +24,7 @@ import { checkName, newFolderName, requireSameType } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
-  (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
+  ({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' } as const)[type];
 
 /** Rejects the removal of a folder that another source has as its root, or below which its root is. */
 const requireNoOtherRoot = async ({ source }: SourceView, path: SourcePath, kind: EntryKind) => {

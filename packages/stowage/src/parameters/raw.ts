@@ -3,7 +3,12 @@ import { invalidParameter, MOST_UNITS, type TextBounds } from './fields.ts';
 
 /** A value of a raw parameter: text from queries and forms, any JSON value from JSON bodies. */
 export type RawValue =
-  string | number | boolean | null | readonly RawValue[] | { readonly [key: string]: RawValue };
+  | string
+  | number
+  | boolean
+  | null
+  | readonly RawValue[]
+  | { readonly [key: string]: RawValue };
 
 /** All parameters of a request, with query and body merged, by their top-level name. Has no prototype. */
 export type RawParameters = Readonly<Record<string, RawValue | undefined>>;

@@ -34,7 +34,8 @@ export interface CopyFileOptions extends OperationOptions {
    * when it throws. With it, bytes are streamed even inside one store.
    */
   readonly contentFor?:
-    ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>) | undefined;
+    | ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>)
+    | undefined;
 }
 
 export type CopyTreeOptions = CopyFileOptions &

@@ -111,7 +111,8 @@ export interface PlanOptions extends OperationOptions {
    * throws to reject the whole copy. Default: every entry keeps its name.
    */
   readonly nameFor?:
-    ((from: SourcePath, entry: Entry, targetFolder: SourcePath) => string | undefined) | undefined;
+    | ((from: SourcePath, entry: Entry, targetFolder: SourcePath) => string | undefined)
+    | undefined;
 }
 
 interface PlannedFolder {

@@ -16,7 +16,8 @@ export interface BodyOptions {
    * least `afterMs`: servers and this process close idle connections. Without it such a download fails.
    */
   readonly reopen?:
-    { readonly afterMs: number; readonly open: (offset: number) => Promise<Readable> } | undefined;
+    | { readonly afterMs: number; readonly open: (offset: number) => Promise<Readable> }
+    | undefined;
 }
 
 /**
