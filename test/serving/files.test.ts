@@ -216,8 +216,13 @@ describe('public files', () => {
     expect(await statusOf(service, '/files')).toBe(405);
     expect(await statusOf(service, '/file/other/a.txt')).toBe(404);
     expect(await statusOf(service, '/file/files')).toBe(405);
-    const posted = await fetch(`${service.url}/file/files/a.txt`, { method: 'POST' });
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    for (const [method, status] of [
+      ['POST', 405],
+      ['OPTIONS', 200],
+    ] as const) {
+      const other = await fetch(`${service.url}/file/files/a.txt`, { method });
+      expect([other.status, other.headers.get('allow')]).toEqual([status, 'GET, HEAD, OPTIONS']);
+    }
   });
 
   it('are not served unless the source says so', async () => {

@@ -23,6 +23,7 @@ import { grant, type GrantedRequest, RequestScope } from './request-scope.ts';
 import { findAction, pingResponse, requireAccess, runAction, runToResponse } from './run-action.ts';
 import {
   allowedMethods,
+  FILE_METHODS,
   findServedPath,
   findTusPath,
   isOfFileRoute,
@@ -250,6 +251,10 @@ export const handleFile = async (
   const { request, edge } = scope;
   const { isMounted = false, services } = edge;
   if (!isOfFileRoute(request, isMounted, readTarget(edge, request))) return undefined;
+  if (request.method === 'OPTIONS') {
+    const mayBeAction = isMounted && request.isExact !== true;
+    return mayBeAction ? undefined : preflightResponse(request, cors, FILE_METHODS, FILE_METHODS);
+  }
   // As configured: the content of a file contains no addresses of sources.
   const { sources } = await scope.lease();
   const served = findServedPath(request, isMounted, sources);

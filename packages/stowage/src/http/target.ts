@@ -94,12 +94,14 @@ export const segmentsOf = (url: string): readonly string[] => {
 };
 
 /** Whether a request may be for a served file, before the sources are known. */
-export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
-  method !== 'OPTIONS' && segmentsOf(url).includes(FILE_ROUTE);
+export const mayBeServed = ({ url }: ConnectorRequest): boolean => segmentsOf(url).includes(FILE_ROUTE);
+
+/** Value of `Allow` for served files. */
+export const FILE_METHODS = 'GET, HEAD, OPTIONS';
 
 /** Rejects methods with which no file is served. @throws StowageError METHOD_NOT_ALLOWED */
 export const requireMethodOfFile = ({ method }: HookRequest): void => {
-  if (method !== 'GET' && method !== 'HEAD') rejectMethod('GET, HEAD, OPTIONS');
+  if (method !== 'GET' && method !== 'HEAD') rejectMethod(FILE_METHODS);
 };
 
 /** Whether a URL is that of a file: below unknown prefixes, one with a segment `file` and no action. */
