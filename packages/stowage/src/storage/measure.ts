@@ -28,7 +28,7 @@ const sumUp = async (
   const zero = { bytes: 0, files: 0, unreadable: 0 };
   let sum = { ...zero };
   const viewOf = (path: SourcePath): FolderView => {
-    // The store's walk, which may fail on its first page, or the one that replaces it begins.
+    // The store's walk, which may turn out to be unsupported, or the one that replaces it begins.
     if (path.equals(folder)) sum = { ...zero };
     return {
       enters: ({ name }) => !uncounted.includes(name.toLowerCase()),

@@ -253,15 +253,16 @@ export async function* walkTree(
   options: TreeWalkOptions,
 ): AsyncGenerator<WalkPage, void, undefined> {
   if (storage.walk !== undefined) {
-    let isBegun = false;
+    let hasReported = false;
     try {
       for await (const page of storage.walk(folder, options)) {
-        isBegun = true;
+        hasReported ||= page.found.length > 0;
         yield page;
       }
       return;
     } catch (error) {
-      if (isBegun || !(error instanceof UnsupportedError)) throw error;
+      // Nothing may be reported twice.
+      if (hasReported || !(error instanceof UnsupportedError)) throw error;
     }
   }
   yield* walkFolderByFolder(storage, folder, options);
