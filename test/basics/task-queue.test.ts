@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { BusyError } from 'stowage/storage';
-import { createSharedQueues, createTaskQueue } from '#internals';
+import { createLimiter, createSharedQueues, createTaskQueue } from '#internals';
+import { memoryInUse } from '../memory-in-use.ts';
 
 const LIMITS = { maxWaiting: 10, maxWaitMs: 60_000 };
 
@@ -81,5 +82,29 @@ describe('a task queue', () => {
     first.end();
     await running;
     await expect(queue.run(() => Promise.resolve('free'))).resolves.toBe('free');
+  });
+});
+
+describe('a limiter', () => {
+  it('keeps its limit and the order, and no memory of short tasks while a long one runs', async () => {
+    const limiter = createLimiter(2);
+    let end = (): void => undefined;
+    await limiter.add(() => new Promise((resolve) => (end = resolve)));
+    let [running, most, last] = [0, 0, -1];
+    const short = (index: number) => async (): Promise<void> => {
+      running += 1;
+      most = Math.max(most, running);
+      expect(index).toBe(last + 1);
+      last = index;
+      await Promise.resolve();
+      running -= 1;
+    };
+    const { heapUsed } = memoryInUse();
+    for (let round = 0; round < 10_000; round += 1)
+      await Promise.all([0, 1, 2].map((index) => limiter.add(short(3 * round + index))));
+    expect(memoryInUse().heapUsed - heapUsed).toBeLessThan(2_000_000);
+    expect([most, last]).toEqual([1, 29_999]);
+    end();
+    await limiter.drain();
   });
 });

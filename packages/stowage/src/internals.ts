@@ -45,7 +45,7 @@ export type { Finding } from './cli/doctor/finding.ts';
 export { explain } from './cli/explain.ts';
 export { orAborted } from './basics/concurrency/abort.ts';
 export * from './basics/concurrency/time-slice.ts';
-export { createSharedQueues, createTaskQueue } from './basics/concurrency/queues.ts';
+export { createLimiter, createSharedQueues, createTaskQueue } from './basics/concurrency/queues.ts';
 export { loadAccessRules } from './config/access-rules.ts';
 export { readBrowser } from './config/environment.ts';
 export { loadConfig } from './config/load.ts';

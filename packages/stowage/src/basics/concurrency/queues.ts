@@ -12,16 +12,21 @@ export interface Limiter {
 export const createLimiter = (limit: number): Limiter => {
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
+  const waiting: (() => void)[] = [];
   const check = (): void => {
     if (failures.length > 0) throw failures[0];
   };
   return {
     add: async (task) => {
-      while (running.size >= limit) await Promise.race(running);
+      // `Promise.race` would add a reaction to a long task with each wait, as long as that runs.
+      while (running.size >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
       check();
       const run: Promise<void> = task()
         .catch((error: unknown) => void failures.push(error))
-        .finally(() => running.delete(run));
+        .finally(() => {
+          running.delete(run);
+          for (const resolve of waiting.splice(0)) resolve();
+        });
       running.add(run);
     },
     drain: async () => {
