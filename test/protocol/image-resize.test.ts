@@ -374,14 +374,19 @@ describe('imageResize', () => {
     ]).toEqual([true, false]);
   });
 
-  it('refuses AVIF results that would take gigabytes to encode', async () => {
+  it('rejects AVIF results that would take gigabytes to encode, and sides that the format cannot store', async () => {
     const { put, service } = await startImages();
     await put('a.avif', await quarters().avif({ effort: 0 }).toBuffer());
-    const { status, messages } = await service.call('imageResize', {
-      name: 'a.avif',
-      ...boxOf({ w: 8000, h: 6000 }),
-    });
-    expect([status, messages]).toEqual([400, ['The result would have too many pixels.']]);
+    await put('a.webp', await quarters().webp().toBuffer());
+    await put('a.jpg', await quarters().jpeg().toBuffer());
+    for (const [name, w, h] of [
+      ['a.avif', 8000, 6000],
+      ['a.webp', 16_384, 2],
+      ['a.jpg', 2, 65_501],
+    ] as const) {
+      const { status, messages } = await service.call('imageResize', { name, ...boxOf({ w, h }) });
+      expect([status, messages]).toEqual([400, ['The result would have too many pixels.']]);
+    }
   });
 
   it('takes an AVIF picture of tiles for one picture, in uploads, listings, thumbnails and edits', async () => {

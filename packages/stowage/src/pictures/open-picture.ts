@@ -220,6 +220,17 @@ const WRITING: Readonly<Record<WritableFormat, WritingCost>> = {
 const WHOLE_JPEG_BYTES = 8;
 const LOSSLESS_WEBP: WritingCost = { bytes: 36, seconds: 0.6 };
 
+/** Longest side in pixels that a format can store. */
+const MAX_SIDES: Readonly<Partial<Record<WritableFormat, number>>> = {
+  jpeg: 65_500,
+  gif: 65_535,
+  webp: 16_383,
+  heif: 16_384,
+};
+
+export const fitsFormat = ({ width, height }: PictureSize, format: WritableFormat): boolean =>
+  Math.max(width, height) <= (MAX_SIDES[format] ?? Infinity);
+
 /** Maximum estimated time of encoding one result, in seconds of a core. An encoder cannot be interrupted. */
 const MAX_SECONDS = 30;
 
@@ -234,6 +245,7 @@ export const editingBytes = (picture: OpenedPicture, result: PictureSize, format
   if (
     pixels > MAX_RESULT_PIXELS ||
     total > MAX_DECODED_PIXELS ||
+    !fitsFormat(result, format) ||
     (total / 1_000_000) * cost.seconds > MAX_SECONDS
   ) {
     throw new InvalidParametersError('The result would have too many pixels.');

@@ -3,7 +3,13 @@ import { type PictureSize, type Received, type ReceivingPolicy, sizeWithin } fro
 import { cleanPicture } from './metadata/clean.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/jpeg.ts';
-import { decodeUpright, type OpenedPicture, openPicture, type SharpLibrary } from './open-picture.ts';
+import {
+  decodeUpright,
+  fitsFormat,
+  type OpenedPicture,
+  openPicture,
+  type SharpLibrary,
+} from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-file.ts';
 import { ENCODERS, keepColours, keepMetadata, requireEditable } from './edit.ts';
 
@@ -18,16 +24,14 @@ export interface ReceivingPlan {
 }
 
 const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
-/** Longest side in pixels that a format can store. */
-const MAX_SIDES = { jpeg: 65_500, webp: 16_383, avif: 16_384 } as const;
 
 /** The format that a picture gets: none that lacks its features (animation, pages, …), and never HEIC. */
 const formatFor = (
   { file, format, frames, metadata }: OpenedPicture,
   asked: ReceivingPolicy['format'],
-  { width, height }: PictureSize,
+  size: PictureSize,
 ): WritableFormat => {
-  const wanted = asked !== 'keep' && Math.max(width, height) > MAX_SIDES[asked] ? 'keep' : asked;
+  const wanted = asked !== 'keep' && !fitsFormat(size, FORMATS[asked]) ? 'keep' : asked;
   if (format === 'heic') return FORMATS[wanted === 'keep' ? 'jpeg' : wanted];
   if (wanted === 'keep') return format;
   if (format === 'png' && isAnimatedPng(file, pictureBudget(file))) return format;
