@@ -146,10 +146,14 @@ describe('the configuration', () => {
     expect((await runToEnd(['check-config'])).stdout).toContain('The configuration is valid.');
   });
 
-  it('may begin with a byte order mark', async () => {
+  it('is UTF-8, which may begin with a byte order mark', async () => {
     const file = join(folder.path, 'marked.json');
     await writeFile(file, `\uFEFF${JSON.stringify(good())}`);
     expect(await runToEnd(['check-config', '--config', file])).toMatchObject({ status: 0 });
+    await writeFile(file, Buffer.from(JSON.stringify({ ...good(), title: 'Büro' }), 'latin1'));
+    const { status, stderr } = await runToEnd(['check-config', '--config', file]);
+    expect(status).toBe(1);
+    expect(stderr).toContain(`${file}: cannot be read: The encoded data was not valid for encoding utf-8`);
   });
 
   it('is checked without making or opening anything', async () => {

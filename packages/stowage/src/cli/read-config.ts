@@ -10,7 +10,7 @@ import { ConfigError } from '../errors/errors.ts';
 
 const readText = async (file: string): Promise<string> => {
   try {
-    return await readFile(file, 'utf8');
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (error) {
     throw new ConfigError([`${file}: ${cannotBeRead(error)}`]);
   }
