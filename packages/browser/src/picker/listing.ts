@@ -242,12 +242,16 @@ export class SearchListing implements Listing {
       }
       this.#found = found;
       this.#cursor = next;
-      this.#state = next === undefined ? 'complete' : 'paused';
+      this.#state = this.#ended;
       this.#events.changed();
     } catch (error) {
       if (isAbort(error)) return;
-      this.#state = this.#found.length === 0 ? 'new' : 'paused';
+      this.#state = this.#found.length === 0 ? 'new' : this.#ended;
       this.#events.failed(error);
     }
+  }
+
+  get #ended(): 'complete' | 'paused' {
+    return this.#cursor === undefined ? 'complete' : 'paused';
   }
 }
