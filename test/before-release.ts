@@ -7,6 +7,6 @@ export const mostly = <Case>(count: number, cases: readonly Case[]): readonly Ca
 
 const day = Math.floor(Date.now() / 86_400_000);
 
-/** One of so many shares of the cases, another one each day, unless everything runs. */
-export const shareOfDay = <const Case>(shares: number, cases: readonly Case[]): readonly Case[] =>
-  runsEverything ? cases : cases.filter((_, index) => index % shares === day % shares);
+/** One of so many shares of the cases, another one each day, and for each `turn`, unless everything runs. */
+export const shareOfDay = <const Case>(shares: number, cases: readonly Case[], turn = 0): readonly Case[] =>
+  runsEverything ? cases : cases.filter((_, index) => index % shares === (day + turn) % shares);

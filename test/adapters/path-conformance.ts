@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import { storageConformance, type SkippedCase, type StorePromises } from 'stowage/testing';
 import { capabilitiesOf } from '#internals';
-import { runsEverything } from '../before-release.ts';
+import { runsEverything, shareOfDay } from '../before-release.ts';
+import { OF_SERVERS } from './further-servers.ts';
 import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
 import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
 import type { OpenPathStore, PathServer, PathStore } from './path-stores.ts';
@@ -81,8 +82,12 @@ const describeServer = <Server extends PathServer>(
         promises: { ...capabilitiesOf(adapter), caseSensitive: true, ...promises },
         skip,
       });
-      for (const { theme, name: title, skipReason, run } of cases) {
-        if (themes !== undefined && !themes.includes(theme)) continue;
+      // FTP and SFTP share their core: what depends on it more than on the server runs on either, in turn.
+      const ofServer = cases.filter(({ theme }) => OF_SERVERS.includes(theme));
+      const ofCore = cases.filter(({ theme }) => !OF_SERVERS.includes(theme));
+      const due = [...ofServer, ...shareOfDay(2, ofCore, adapter === 'ftp' ? 0 : 1)];
+      const selected = themes === undefined ? due : cases.filter(({ theme }) => themes.includes(theme));
+      for (const { theme, name: title, skipReason, run } of selected) {
         if (skipReason === undefined) it(`${theme}: ${title}`, run);
         else it.skip(`${theme}: ${title} (skipped: ${skipReason})`, run);
       }

@@ -5,6 +5,7 @@ import type { BrowserContext } from 'puppeteer-core';
 import sharp from 'sharp';
 import { createRouter } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shareOfDay } from '../before-release.ts';
 import { chromium, openChromium, needsChromium } from '../client/chromium.ts';
 import { quiet } from '../http/hosts.ts';
 
@@ -90,36 +91,39 @@ describe.skipIf(chromium === undefined)(`served files in a browser${needsChromiu
     await page.close();
   });
 
-  it.each(Object.keys(contents))('%s runs nothing, opened by itself, framed or embedded', async (name) => {
-    const page = await browser.newPage();
-    ran.length = 0;
-    page.on('dialog', (dialog) => {
-      ran.push(`dialog ${dialog.message()}`);
-      void dialog.dismiss();
-    });
-    try {
-      await page.goto(url);
-      const file = `${url}/file/files/${name}`;
-      await page.evaluate((address) => {
-        for (const [tag, attribute] of [
-          ['iframe', 'src'],
-          ['embed', 'src'],
-          ['object', 'data'],
-          ['img', 'src'],
-        ] as const) {
-          const element = document.createElement(tag);
-          element.setAttribute(attribute, address);
-          document.body.append(element);
-        }
-      }, file);
-      // A download ends the navigation with an error; there is nothing to open then.
-      await page.goto(file).catch(() => undefined);
-      await sleep(300);
-      expect(ran).toEqual([]);
-    } finally {
-      await page.close();
-    }
-  });
+  it.each(shareOfDay(3, Object.keys(contents)))(
+    '%s runs nothing, opened by itself, framed or embedded',
+    async (name) => {
+      const page = await browser.newPage();
+      ran.length = 0;
+      page.on('dialog', (dialog) => {
+        ran.push(`dialog ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      try {
+        await page.goto(url);
+        const file = `${url}/file/files/${name}`;
+        await page.evaluate((address) => {
+          for (const [tag, attribute] of [
+            ['iframe', 'src'],
+            ['embed', 'src'],
+            ['object', 'data'],
+            ['img', 'src'],
+          ] as const) {
+            const element = document.createElement(tag);
+            element.setAttribute(attribute, address);
+            document.body.append(element);
+          }
+        }, file);
+        // A download ends the navigation with an error; there is nothing to open then.
+        await page.goto(file).catch(() => undefined);
+        await sleep(300);
+        expect(ran).toEqual([]);
+      } finally {
+        await page.close();
+      }
+    },
+  );
 
   it('pictures are shown in a page and by themselves', async () => {
     const page = await browser.newPage();
