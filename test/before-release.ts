@@ -7,6 +7,10 @@ export const mostly = <Case>(count: number, cases: readonly Case[]): readonly Ca
 
 const day = Math.floor(Date.now() / 86_400_000);
 
-/** One of so many shares of the cases, another one each day, and for each `turn`, unless everything runs. */
-export const shareOfDay = <const Case>(shares: number, cases: readonly Case[], turn = 0): readonly Case[] =>
-  runsEverything ? cases : cases.filter((_, index) => index % shares === (day + turn) % shares);
+/** One of so many shares of the cases, another one each day, unless everything runs. */
+export const shareOfDay = <const Case>(shares: number, cases: readonly Case[]): readonly Case[] =>
+  runsEverything ? cases : cases.filter((_, index) => index % shares === day % shares);
+
+/** Whether a case is due on one of two servers today, which run it in turn; on both if everything runs. */
+export const isInTurn = (server: 0 | 1, title: string): boolean =>
+  runsEverything || (title.length + day + server) % 2 === 0;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
 import { AzureAdapter, capabilitiesOf, parseAzureOptions } from '#internals';
-import { describeThemes, withoutFaults } from './further-servers.ts';
+import { describeThemes, inTurn, withoutFaults } from './further-servers.ts';
 import {
   azuriteMissing,
   makeContainer,
@@ -13,13 +13,7 @@ import {
 
 const promises = { ...capabilitiesOf('azure'), temporaryUrls: true };
 
-// Cases have stores of their own, and mostly wait for the server: five at once.
-const sideBySide = {
-  describe: describeThemes('Azurite', withoutFaults),
-  it: Object.assign((name: string, body: () => Promise<void>) => it.concurrent(name, body), {
-    skip: it.skip,
-  }),
-};
+const sideBySide = { describe: describeThemes('Azurite', withoutFaults), it: inTurn(0) };
 
 describe.skipIf(azuriteMissing !== undefined)(
   `the azure adapter on Azurite${azuriteMissing === undefined ? '' : ` (skipped: ${azuriteMissing})`}`,

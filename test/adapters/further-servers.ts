@@ -1,5 +1,5 @@
-import { describe } from 'vitest';
-import { runsEverything } from '../before-release.ts';
+import { describe, it } from 'vitest';
+import { isInTurn, runsEverything } from '../before-release.ts';
 
 /** Themes of the suite that depend on a server of WebDAV more than on the adapter. */
 export const OF_SERVERS: readonly string[] = ['names', 'write', 'copy', 'removal'];
@@ -22,3 +22,15 @@ export const describeThemes =
   (title: string, body: () => void): void => {
     if (title === suite || runs(title)) describe(title, body);
   };
+
+/**
+ * For Azure and Google, which share their core and run its cases in turn. The cases have stores of their own, and mostly
+ * wait for the server: five at the same time.
+ */
+export const inTurn = (server: 0 | 1) =>
+  Object.assign(
+    (title: string, body: () => Promise<void>): void => {
+      if (isInTurn(server, title)) it.concurrent(title, body);
+    },
+    { skip: it.skip },
+  );

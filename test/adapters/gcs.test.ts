@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
 import { GcsAdapter, capabilitiesOf, parseGcsOptions } from '#internals';
-import { describeThemes, withoutFaults } from './further-servers.ts';
+import { describeThemes, inTurn, withoutFaults } from './further-servers.ts';
 import { startGcs, type GcsServer } from '../../tools/test-servers/gcs-login.ts';
 
 const promises = { ...capabilitiesOf('gcs'), temporaryUrls: true };
 
-// Cases have stores of their own: five at once.
-const sideBySide = {
-  describe: describeThemes('an emulator', withoutFaults),
-  it: Object.assign((name: string, body: () => Promise<void>) => it.concurrent(name, body), {
-    skip: it.skip,
-  }),
-};
+const sideBySide = { describe: describeThemes('an emulator', withoutFaults), it: inTurn(1) };
 
 describe('the gcs adapter', () => {
   let server: GcsServer;

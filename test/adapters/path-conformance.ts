@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import { storageConformance, type SkippedCase, type StorePromises } from 'stowage/testing';
 import { capabilitiesOf } from '#internals';
-import { runsEverything, shareOfDay } from '../before-release.ts';
+import { runsEverything, isInTurn } from '../before-release.ts';
 import { OF_SERVERS } from './further-servers.ts';
 import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
 import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
@@ -83,11 +83,10 @@ const describeServer = <Server extends PathServer>(
         skip,
       });
       // FTP and SFTP share their core: what depends on it more than on the server runs on either, in turn.
-      const ofServer = cases.filter(({ theme }) => OF_SERVERS.includes(theme));
-      const ofCore = cases.filter(({ theme }) => !OF_SERVERS.includes(theme));
-      const due = [...ofServer, ...shareOfDay(2, ofCore, adapter === 'ftp' ? 0 : 1)];
-      const selected = themes === undefined ? due : cases.filter(({ theme }) => themes.includes(theme));
-      for (const { theme, name: title, skipReason, run } of selected) {
+      const isDue = (theme: string, title: string): boolean =>
+        themes?.includes(theme) ?? (OF_SERVERS.includes(theme) || isInTurn(adapter === 'ftp' ? 0 : 1, title));
+      for (const { theme, name: title, skipReason, run } of cases) {
+        if (!isDue(theme, title)) continue;
         if (skipReason === undefined) it(`${theme}: ${title}`, run);
         else it.skip(`${theme}: ${title} (skipped: ${skipReason})`, run);
       }
