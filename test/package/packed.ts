@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join, posix, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { packedArchives } from './archives.ts';
 
 export const run = promisify(execFile);
 export const root = resolve(import.meta.dirname, '../..');
@@ -45,10 +46,7 @@ export const installPacked = async (): Promise<Packed> => {
     await mkdir(dirname(target), { recursive: true });
     await symlink(join(root, 'node_modules', name), target);
   };
-  await run(process.execPath, ['scripts/pack.mjs', project], { cwd: root });
-  const archives = Object.fromEntries(
-    (await readdir(project)).map((name) => [name.replace(/-\d.*$/u, ''), join(project, name)]),
-  );
+  const { paths: archives, stop } = await packedArchives();
   const installed = await unpack(archives['stowage'] ?? '', join(project, 'node_modules/stowage'));
   const files = (await readdir(installed, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
@@ -63,6 +61,9 @@ export const installPacked = async (): Promise<Packed> => {
     files,
     archives,
     link,
-    remove: () => rm(project, { recursive: true, force: true }),
+    remove: async () => {
+      await rm(project, { recursive: true, force: true });
+      await stop();
+    },
   };
 };

@@ -1,9 +1,10 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { packedArchives } from '../package/archives.ts';
 import { freePort } from '../../tools/test-servers/server-processes.ts';
 
 const run = promisify(execFile);
@@ -14,14 +15,6 @@ const examples = join(root, 'examples');
 export const terminal = (): NodeJS.ProcessEnv => {
   const { NODE_ENV: _mode, VITEST: _runner, ...environment } = process.env;
   return environment;
-};
-
-/** The package as a registry would give it. */
-const pack = async (folder: string): Promise<string> => {
-  await run(process.execPath, ['scripts/pack.mjs', folder], { cwd: root });
-  const [packed] = (await readdir(folder)).filter((name) => /^stowage-\d.*\.tgz$/u.test(name));
-  if (packed === undefined) throw new Error('scripts/pack.mjs left no archive of the server.');
-  return join(folder, packed);
 };
 
 /** The packages that a page of the documents tells to install. */
@@ -67,11 +60,12 @@ export class PackedProject {
   static async create(packages: readonly string[]): Promise<PackedProject> {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-start-'));
     const project = new PackedProject(folder);
-    const tarball = await pack(folder);
-    const names = [...new Set(packages)].map((name) => (name === 'stowage' ? tarball : name));
+    const { paths, stop } = await packedArchives();
+    const names = [...new Set(packages)].map((name) => paths[name] ?? name);
     await run('npm', ['init', '-y'], { cwd: folder });
     const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...names];
     await run('npm', args, { cwd: folder, env: terminal() });
+    await stop();
     return project;
   }
 
