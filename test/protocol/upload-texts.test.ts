@@ -226,6 +226,29 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
     expect(await sendTo(service, 'a.jpg', new Uint8Array(broken))).toEqual({ title: 'T' });
   });
 
+  it('is not what the pictures inside of it say about themselves', async () => {
+    const service = await startService();
+    const part =
+      '<rdf:li rdf:parseType="Resource"><dc:title>Part</dc:title><dc:format>image/png</dc:format></rdf:li>';
+    const described = (own: string): Promise<Buffer> =>
+      sharp({ create: { width: 30, height: 20, channels: 3, background: 'teal' } })
+        .withXmp(
+          `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+          <rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
+            xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/">
+          <xmpMM:Pantry><rdf:Bag>${part}<rdf:li><rdf:Description photoshop:Credit="Part"/></rdf:li></rdf:Bag>
+          </xmpMM:Pantry>${own}</rdf:Description></rdf:RDF></x:xmpmeta>`,
+        )
+        .jpeg()
+        .toBuffer();
+    const own = '<dc:title>Whole</dc:title><photoshop:Credit>Agency</photoshop:Credit>';
+    expect(await sendTo(service, 'a.jpg', new Uint8Array(await described('')))).toBeUndefined();
+    expect(await sendTo(service, 'b.jpg', new Uint8Array(await described(own)))).toEqual({
+      title: 'Whole',
+      credit: 'Agency',
+    });
+  });
+
   it('is not searched for behind more segments than programs write', async () => {
     const service = await startService();
     const bytes = Buffer.from(await pictureSaying('jpeg', ...XMP));

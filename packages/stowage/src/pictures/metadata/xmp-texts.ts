@@ -21,6 +21,12 @@ type Texts = { [Field in Exclude<keyof About, 'focalPoint' | 'tags'>]?: string |
   tags?: string[];
 };
 
+/**
+ * Levels of elements, from `rdf:RDF` on: descriptions of the picture, and their properties. Deeper elements
+ * describe other resources, such as the pictures of which it is composed.
+ */
+const [DESCRIPTION, PROPERTY] = [2, 3];
+
 interface Value {
   readonly isDefault: boolean;
   text: string;
@@ -28,7 +34,9 @@ interface Value {
 
 class Reader {
   readonly texts: Texts = {};
+  #level = 0;
   #property: keyof Texts | undefined;
+  /** Levels inside of the property. */
   #depth = 0;
   #values: Value[] = [];
   /** Text of the property itself, outside of items. */
@@ -45,8 +53,9 @@ class Reader {
       this.#values.push((this.#item = { isDefault, text: '' }));
       return;
     }
-    this.#property = PROPERTIES.get(uri + local);
-    if (this.#property !== undefined) return;
+    if (this.#level > 0 || (uri === RDF && local === 'RDF')) this.#level += 1;
+    if (this.#level === PROPERTY) this.#property = PROPERTIES.get(uri + local);
+    if (this.#level !== DESCRIPTION) return;
     for (const attribute of Object.values(attributes)) {
       const property = PROPERTIES.get(attribute.uri + attribute.local);
       if (property !== undefined) this.#say(property, [attribute.value]);
@@ -58,13 +67,14 @@ class Reader {
   }
 
   close(): void {
-    if (this.#property === undefined) return;
     if (this.#depth > 0) {
       this.#depth -= 1;
       // Items contain only text; text after one does not belong to it.
       if (this.#depth <= 1) this.#item = undefined;
       return;
     }
+    if (this.#level > 0) this.#level -= 1;
+    if (this.#property === undefined) return;
     const values = this.#values.length === 0 ? [this.#own] : this.#values;
     const ordered = [
       ...values.filter(({ isDefault }) => isDefault),
