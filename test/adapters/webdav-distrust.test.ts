@@ -423,6 +423,13 @@ describe('requests to WebDAV', () => {
     expect(stub.paths).toEqual(['f/']);
   });
 
+  it('that remove a folder may be refused because another has removed a part of it', async () => {
+    const { stub, adapter } = await open({ lies: 403 });
+    for (const path of ['f', 'f/g']) stub.plant(path, undefined);
+    await expect(adapter.removeFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(stub.paths).toEqual([]);
+  });
+
   it('that store fewer bytes than were sent are not believed', async () => {
     const { stub, put } = await open({});
     stub.plant('a.txt', 'old');

@@ -50,7 +50,7 @@ export interface DavDialect {
   /** These methods are executed, but get no response. */
   readonly mute?: readonly string[];
   /** MOVE and DELETE are executed, but respond with this status. */
-  readonly lies?: 500 | 502 | 503 | 504;
+  readonly lies?: 403 | 500 | 502 | 503 | 504;
   /** Delay of these methods in milliseconds, before they are handled. */
   readonly takes?: Readonly<Record<string, number>>;
   /** Returns responses that replace the stub's own. */

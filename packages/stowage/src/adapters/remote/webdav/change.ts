@@ -200,7 +200,11 @@ export const remove = (
     let status = await send(isGuarded ? { 'if-match': etag } : {});
     // Some servers compare with another ETag than the one they report.
     if (status === 412 && isGuarded && (await requireUnchanged()).etag === etag) status = await send({});
-    if (!isSuccess(status)) throw errorOfStatus({ method: 'DELETE', path }, status);
+    if (!isSuccess(status)) {
+      // Another client may have removed entries of the folder that the server was about to remove.
+      if (kind === 'folder' && (await isGone(store, path))) throw new errors.NotFoundError();
+      throw errorOfStatus({ method: 'DELETE', path }, status);
+    }
     resources.spellings.forget(path);
   });
 
