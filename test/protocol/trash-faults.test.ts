@@ -328,6 +328,32 @@ it('what an erasing has left is listed no more, and goes with a later sweep', as
   await expect.poll(() => filesIn(memory)).toEqual([]);
 });
 
+it('an item that two instances erase together is erased, and leaves no folder', async () => {
+  const memory = new MemoryAdapter();
+  const storage = replacing(memory, {
+    // The other instance erases everything, and this one, as over WebDAV, creates the parent of its target anew.
+    moveFile: async (from, to, options) => {
+      if (!isRecord(from)) return memory.moveFile(from, to, options);
+      await memory.removeFolder(from.parent);
+      throw new NotFoundError();
+    },
+    write: async (path, content, options) => {
+      if (path.name !== 'erased.json') return memory.write(path, content, options);
+      content.destroy();
+      await memory.makeFolder(path.parent);
+      throw new NotFoundError();
+    },
+  });
+  const service = await start(storage);
+  await put(memory, 'a.txt', 'a');
+  await service.call('fileRemove', { name: 'a.txt' });
+  const [item] = await itemsIn(service);
+  expect((await service.call('trashRemove', { id: item?.id ?? '' })).status).toBe(200);
+  const left: string[] = [];
+  for await (const { path } of walkFolder(memory, SourcePath.root)) left.push(path.toString());
+  expect(left).toEqual(['.stowage-trash']);
+});
+
 it('an item that the store does not remove stays, and none of the older ones for it', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());

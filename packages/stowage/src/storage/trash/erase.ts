@@ -23,7 +23,8 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
     const options = { size: 2, createOnly: true, isNoFolder: true };
     await storage
       .write(trashPaths.erased(id), streamOf(Buffer.from('{}')), options)
-      .catch(errors.ifOnly(errors.AlreadyExistsError));
+      // Another instance may be erasing it.
+      .catch(errors.ifOnly(errors.AlreadyExistsError, errors.NotFoundError));
   }
 };
 
