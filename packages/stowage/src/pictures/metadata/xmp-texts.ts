@@ -82,7 +82,8 @@ class Reader {
     ];
     this.#say(
       this.#property,
-      ordered.map(({ text }) => text),
+      // Programs write an empty default beside a text in one language.
+      ordered.map(({ text }) => text).filter((text) => text.trim() !== ''),
     );
     this.#property = undefined;
     this.#values = [];
