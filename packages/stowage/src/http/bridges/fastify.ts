@@ -1,7 +1,8 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
+import { Readable } from 'node:stream';
 import type { Handle } from '../message.ts';
 import { mountOf } from './fetch.ts';
-import { serveNode } from './node.ts';
+import { closeWhenStalled, type NodeRequestView, send, serveNode, withHostVary } from './node.ts';
 
 /** The part of a connector that the plugin needs: `createRouter` and `createApp` return it. */
 export interface HandlingConnector {
@@ -19,9 +20,31 @@ const cutter = (prefix: string): ((url: string) => string) => {
 };
 
 /**
+ * Sends by the reply, so that `onSend` hooks run: sessions are saved and renewed there. Streams, and responses
+ * to unread bodies, are sent by `node:http`, as in other hosts.
+ */
+const senderOf =
+  (reply: FastifyReply): NonNullable<NodeRequestView['send']> =>
+  async (request, response, result, isUnread, stallMs) => {
+    const { status, statusText, headers, body } = result;
+    if (isUnread || body instanceof Readable) {
+      reply.hijack();
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) response.setHeader(name, value);
+      }
+      return send(request, response, result, isUnread, stallMs);
+    }
+    closeWhenStalled(response, stallMs);
+    if (statusText !== undefined && request.httpVersionMajor === 1) response.statusMessage = statusText;
+    reply.code(status).headers(withHostVary(reply, headers));
+    // As bytes: the reply would add a type to text, or serialize it.
+    await reply.send(typeof body === 'string' ? Buffer.from(body) : body);
+  };
+
+/**
  * A Fastify plugin that serves a connector: `app.register(fastifyConnector(router), { prefix: '/files' })`.
  * It is encapsulated: only its own scope is without body parsers. Hooks of the application (sessions,
- * authentication) run before it; the connector's hooks get the Fastify request as `native`.
+ * authentication) run with it; the connector's hooks get the Fastify request as `native`.
  */
 export const fastifyConnector =
   (connector: HandlingConnector): FastifyPluginCallback =>
@@ -34,14 +57,10 @@ export const fastifyConnector =
       next(null);
     });
     const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      reply.hijack();
-      for (const [name, value] of Object.entries(reply.getHeaders())) {
-        if (value !== undefined) reply.raw.setHeader(name, value);
-      }
       const whole = request.raw.url ?? '/';
       const url = below(whole);
-      const mount = mountOf(whole, url);
-      await serveNode(connector.handle, request.raw, reply.raw, { url, isExact, mount, native: request });
+      const view = { url, isExact, mount: mountOf(whole, url), native: request, send: senderOf(reply) };
+      await serveNode(connector.handle, request.raw, reply.raw, view);
     };
     instance.all('/', serve);
     instance.all('/*', serve);

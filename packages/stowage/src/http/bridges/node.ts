@@ -47,6 +47,8 @@ export interface NodeRequestView {
   readonly mount?: string | undefined;
   /** The value of `native` for hooks. Default: the request. */
   readonly native?: unknown;
+  /** Sends the response. Default: by `node:http` alone. */
+  readonly send?: typeof send;
 }
 
 /** The stream of an HTTP/2 request; undefined for HTTP/1. */
@@ -99,15 +101,18 @@ const connectorRequest = (
   };
 };
 
+/** Closes the connection when the client leaves data unread for this long. */
+export const closeWhenStalled = (response: ServerResponse, stallMs = STALL_MS): void => {
+  const { socket } = response;
+  // Adapters to AWS Lambda pass objects that are not real sockets, without timeouts.
+  if (!socket || 'setTimeout' in socket) response.setTimeout(stallMs, () => response.destroy());
+};
+
 const writeBody = async (
   response: ServerResponse,
   body: ConnectorResponse['body'],
   end: boolean,
-  stallMs: number,
 ): Promise<void> => {
-  const { socket } = response;
-  // Adapters to AWS Lambda pass objects that are not real sockets, without timeouts.
-  if (!socket || 'setTimeout' in socket) response.setTimeout(stallMs, () => response.destroy());
   if (body instanceof Readable) {
     // A pipeline would treat it as a disconnected client.
     const onClose = (): void => {
@@ -125,7 +130,10 @@ const writeBody = async (
 };
 
 /** Adds the host's own `Vary` headers: without them a shared cache could mix responses of its users. */
-const withHostVary = (response: ServerResponse, headers: ConnectorResponse['headers']) => {
+export const withHostVary = (
+  response: Pick<ServerResponse, 'getHeader'>,
+  headers: ConnectorResponse['headers'],
+): ConnectorResponse['headers'] => {
   const ofHost = response.getHeader('vary');
   if (ofHost === undefined || headers['vary'] === undefined) return headers;
   return { ...headers, vary: [ofHost, headers['vary']].flat().join(', ') };
@@ -141,7 +149,7 @@ export const send = async (
   response: ServerResponse,
   result: ConnectorResponse,
   unread: boolean,
-  stallMs = STALL_MS,
+  stallMs?: number,
 ): Promise<void> => {
   const stream = http2Stream(request);
   if (stream === undefined && result.statusText !== undefined) response.statusMessage = result.statusText;
@@ -149,7 +157,8 @@ export const send = async (
   if (lingers) response.setHeader('connection', 'close');
   response.writeHead(result.status, withHostVary(response, result.headers));
   const drained = lingers ? drain(request) : undefined;
-  await writeBody(response, result.body, !lingers, stallMs);
+  closeWhenStalled(response, stallMs);
+  await writeBody(response, result.body, !lingers);
   if (drained !== undefined) {
     await drained;
     response.end();
@@ -196,7 +205,8 @@ export const serveNode = async (
     return;
   }
   try {
-    await send(request, response, result, message.body !== undefined && !request.complete, stallMs);
+    const isUnread = message.body !== undefined && !request.complete;
+    await (view.send ?? send)(request, response, result, isUnread, stallMs);
     // A middleware of the host may wait for the end of a body that was not read.
     if (message.body === request && request.complete) request.resume();
   } catch (error) {
