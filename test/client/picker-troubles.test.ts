@@ -62,8 +62,10 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
       .toEqual([
         'new.jpg was not uploaded. The file service cannot be reached. Check your connection and try again.',
       ]);
+    await (await picker.first('.notice [aria-label="Close"]')).focus();
     await picker.page.setOfflineMode(false);
     await names(picker).toEqual(['cat.jpg']);
+    // From the message, which is gone.
     await picker.onFile('cat.jpg');
     expect(await picker.texts('.notice')).toEqual([]);
     await picker.tabTo('Try again');

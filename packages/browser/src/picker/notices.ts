@@ -68,7 +68,14 @@ export class Notices {
 
   /** Removes an obsolete message. */
   take(text: string): void {
-    for (const notice of this.#list.children) if (notice.firstChild?.textContent === text) notice.remove();
+    for (const notice of [...this.#list.children])
+      if (notice.firstChild?.textContent === text) this.#remove(notice);
+  }
+
+  #remove(notice: Element): void {
+    const hadFocus = notice.matches(':focus-within');
+    notice.remove();
+    if (hadFocus) this.takeFocus();
   }
 
   #show(text: string, kind: 'success' | 'failure', offer: Offer | undefined): void {
@@ -77,11 +84,7 @@ export class Notices {
       { class: `notice ${kind}`, part: 'notice' },
       h('span', { dir: 'auto' }, text),
     );
-    const end = (): void => {
-      const hadFocus = notice.matches(':focus-within');
-      notice.remove();
-      if (hadFocus) this.takeFocus();
-    };
+    const end = (): void => this.#remove(notice);
     if (offer !== undefined) {
       const run = (): void => {
         end();
@@ -91,8 +94,8 @@ export class Notices {
       notice.append(button(offer.label, run, { class: 'button offer' }));
     }
     notice.append(iconButton('close', this.#texts.close, end));
-    while (this.#list.children.length >= MOST) this.#list.firstChild?.remove();
     this.#list.append(notice);
+    for (const oldest of [...this.#list.children].slice(0, -MOST)) this.#remove(oldest);
     // A message that is hovered or focused stays.
     const endUnlessUsed = (): void => {
       if (notice.matches(':hover, :focus-within')) setTimeout(endUnlessUsed, STAYS);
