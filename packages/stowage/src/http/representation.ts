@@ -25,10 +25,13 @@ const hasToJson = (value: object): boolean => typeof (value as { toJSON?: unknow
 /** Whether a value is plain JSON with few members, for which `JSON.stringify` is fast. */
 const isSmall = (value: unknown, budget: Budget): boolean => {
   // A long text counts as many members: in one piece it would block the event loop.
-  budget.left -= typeof value === 'string' ? 1 + value.length / TEXT_PER_ITEM : 1;
+  budget.left -= typeof value === 'string' ? 1 + Math.trunc(value.length / TEXT_PER_ITEM) : 1;
   if (typeof value !== 'object' || value === null || hasToJson(value)) return budget.left >= 0;
-  if (Array.isArray(value))
-    return value.length <= budget.left && value.every((item) => isSmall(item, budget));
+  if (Array.isArray(value)) {
+    if (value.length > budget.left) return false;
+    for (const item of value) if (!isSmall(item, budget)) return false;
+    return true;
+  }
   if (value instanceof StreamedText || isIterable(value)) return false;
   for (const key in value) {
     if (!isSmall((value as Record<string, unknown>)[key], budget)) return false;
