@@ -221,13 +221,20 @@ describe('stowage serve', () => {
   });
 
   it.each([
-    ['203.0.113.1', /Cannot listen on 203\.0\.113\.1 port 0: this machine does not have that address\.\n$/u],
+    [
+      '203.0.113.1',
+      '0',
+      /Cannot listen on 203\.0\.113\.1 port 0: this machine does not have that address\.\n$/u,
+    ],
     // Addresses of this kind need the name of a network interface; the kind itself may be switched off.
-    ['fe80::1', /Cannot listen on fe80::1 port 0: [^\n]+\.\n$/u],
-  ])('ends with 1 and a plain message when the machine has no such address: %s', async (host, message) => {
-    const config = await folder.config(good());
-    const { status, stderr } = await runToEnd(['serve', '--config', config, '--host', host, '--port', '0']);
-    expect(status).toBe(1);
-    expect(stderr).toMatch(message);
-  });
+    ['fe80::1', '0', /Cannot listen on fe80::1 port 0: [^\n]+\.\n$/u],
+    ['[::1]', '1', /Cannot listen on \[::1\] port 1: the host name [^\n]+\.\n$/u],
+  ])(
+    'ends with 1 and a plain message when the machine has no such address: %s',
+    async (host, port, message) => {
+      const { status, stderr } = await runToEnd(['serve', folder.path, '--host', host, '--port', port]);
+      expect(status).toBe(1);
+      expect(stderr).toMatch(message);
+    },
+  );
 });

@@ -126,7 +126,7 @@ export const defineFolder = async (folder: string, address: Address): Promise<Se
   // Pages on another port need absolute links. With a free port, or all addresses, the host is unknown: then
   // links are paths.
   const isLocal = isLocalOrigin(urlOf(address));
-  const isKnown = address.port !== 0 && !WILDCARDS.includes(address.host);
+  const isKnown = address.port !== 0 && !WILDCARDS.includes(address.host) && URL.canParse(urlOf(address));
   return {
     config: {
       sources: { [name]: { title: name, root, serve: 'public' } },
