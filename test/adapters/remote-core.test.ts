@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { memoryInUse } from '../memory-in-use.ts';
 import {
   createConnectionSlots,
   errorOfStatus,
@@ -110,6 +111,23 @@ describe('connections to a server', () => {
     const waiting = slots.take(abort.signal);
     abort.abort(reason);
     await expect(waiting).rejects.toBe(reason);
+  });
+
+  it('leave nothing in the signal of a request that needs very many', async () => {
+    const slots = createConnectionSlots({ connections: 1, mayWait: 10, waitMs: 1000 });
+    const { signal } = new AbortController();
+    const takeMany = async (): Promise<number> => {
+      for (let count = 0; count < 5000; count += 1) {
+        const free = await slots.take(signal);
+        const next = slots.take(signal);
+        free();
+        (await next)();
+      }
+      await sleep(1);
+      return memoryInUse().heapUsed;
+    };
+    const before = await takeMany();
+    expect((await takeMany()) - before).toBeLessThan(200_000);
   });
 });
 

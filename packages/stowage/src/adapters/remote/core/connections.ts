@@ -1,4 +1,4 @@
-import { inTimeLimit, orAborted } from '../../../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted, withOwnSignal } from '../../../basics/concurrency/abort.ts';
 import { StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { createSlots, type Slots } from '../../../basics/concurrency/queues.ts';
 
@@ -199,6 +199,9 @@ export const createConnectionSlots = ({ connections, mayWait, waitMs }: Connecti
   let freedAt = 0;
 
   const takeInTime = async (signal: AbortSignal | undefined): Promise<() => void> => {
+    signal?.throwIfAborted();
+    const free = slots.tryTake();
+    if (free !== undefined) return free;
     const limit = new AbortController();
     const since = performance.now();
     const check = (): void => {
@@ -208,7 +211,8 @@ export const createConnectionSlots = ({ connections, mayWait, waitMs }: Connecti
     };
     let timer = setTimeout(check, waitMs);
     try {
-      return await slots.take(signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]));
+      const signals = signal === undefined ? limit.signal : [signal, limit.signal];
+      return await withOwnSignal(signals, (either) => slots.take(either));
     } finally {
       clearTimeout(timer);
     }
