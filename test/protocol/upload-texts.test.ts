@@ -95,6 +95,7 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
       [
         '-EXIF:ImageDescription=OLYMPUS DIGITAL CAMERA         ',
         '-XMP-dc:Description=SONY DSC',
+        '-IPTC:Caption-Abstract=default',
         ...IPTC.slice(0, 2),
       ],
       { title: 'Título' },

@@ -105,7 +105,7 @@ const bounded = (text: string | undefined, most: number): string | undefined => 
 
 /** Descriptions that cameras write into every picture. */
 const CAMERA_WORDS =
-  /^(?:(?:[A-Z]+ )*DIGITAL (?:STILL )?CAMERA|SONY DSC|Exif_JPEG_PICTURE|DCIM[/\\][\w/\\.]*)$/u;
+  /^(?:(?:[A-Z]+ )*DIGITAL (?:STILL )?CAMERA|SONY DSC|Exif_JPEG_PICTURE|default|DCIM[/\\][\w/\\.]*)$/u;
 
 /** Phones of these makers describe each photo by its mode: `oznor`, `cof`, `hdr`. */
 const MODE_WRITERS = /^(?:HUAWEI|HONOR)/iu;
