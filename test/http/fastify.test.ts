@@ -1,7 +1,8 @@
 import fastify from 'fastify';
-import { createRouter } from 'stowage';
+import { gzipSync } from 'node:zlib';
+import { type ConfigInput, createRouter } from 'stowage';
 import { fastifyConnector } from 'stowage/fastify';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { memoryConfig } from './hosts.ts';
 
 const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
@@ -55,5 +56,28 @@ describe('the Fastify plugin', () => {
     expect(tenants).toEqual(Array(5).fill('acme'));
     expect((await fetch(`${url}/other/ping`)).status).toBe(200);
     expect((await fetch(`${url}/elsewhere`)).status).toBe(404);
+  });
+
+  it('keeps responses that contain signed links from being compressed by the application', async () => {
+    const compressing = fastify();
+    // As @fastify/compress does.
+    compressing.addHook('onSend', async (request, reply, payload) => {
+      if (request.headers['x-no-compression'] !== undefined) return payload;
+      reply.header('content-encoding', 'gzip').removeHeader('content-length');
+      return gzipSync(payload as Buffer);
+    });
+    const config = (serve: 'signed' | 'public'): ConfigInput => ({
+      sources: { files: { title: 'Files', storageAdapter: 'memory', serve } },
+      signingSecret: 'a-key-of-a-test-that-is-long-enough-to-sign',
+    });
+    for (const serve of ['signed', 'public'] as const)
+      await compressing.register(fastifyConnector(createRouter(config(serve), {}, quiet)), {
+        prefix: `/${serve}`,
+      });
+    const url = await compressing.listen({ port: 0, host: '127.0.0.1' });
+    onTestFinished(() => compressing.close());
+    const codingOf = async (serve: string) =>
+      (await fetch(`${url}/${serve}/files`)).headers.get('content-encoding');
+    expect([await codingOf('signed'), await codingOf('public')]).toEqual([null, 'gzip']);
   });
 });

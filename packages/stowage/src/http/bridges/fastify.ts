@@ -20,8 +20,8 @@ const cutter = (prefix: string): ((url: string) => string) => {
 };
 
 /**
- * Sends by the reply, so that `onSend` hooks run: sessions are saved and renewed there. Streams, and responses
- * to unread bodies, are sent by `node:http`, as in other hosts.
+ * Sends by the reply, so that `onSend` hooks run: sessions are saved and renewed there. Streams, and
+ * responses to unread bodies, are sent by `node:http`, as in other hosts.
  */
 const senderOf =
   (reply: FastifyReply): NonNullable<NodeRequestView['send']> =>
@@ -36,6 +36,9 @@ const senderOf =
     }
     closeWhenStalled(response, stallMs);
     if (statusText !== undefined && request.httpVersionMajor === 1) response.statusMessage = statusText;
+    // @fastify/compress reads this header of the request, and not `no-transform`.
+    if (headers['cache-control']?.includes('no-transform') === true)
+      request.headers['x-no-compression'] = '1';
     reply.code(status).headers(withHostVary(reply, headers));
     // As bytes: the reply would add a type to text, or serialize it.
     await reply.send(typeof body === 'string' ? Buffer.from(body) : body);
