@@ -21,7 +21,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-const secretFile = async (name: string, text: string): Promise<string> => {
+const secretFile = async (name: string, text: string | Buffer): Promise<string> => {
   const file = join(folder, name);
   await writeFile(file, text);
   return file;
@@ -49,7 +49,7 @@ describe('references in a configuration', () => {
       ...dav({
         url: { env: 'DAV_URL' },
         username: 'ann',
-        password: { file: await secretFile('password', 'two words \r\n') },
+        password: { file: await secretFile('password', '\uFEFFtwo words \r\n') },
       }),
       signingSecret: [{ env: 'SIGNING_KEY' }, 'l'.repeat(40)],
       maxUploadFileSize: { file: await secretFile('size', '20mb\n') },
@@ -70,9 +70,11 @@ describe('references in a configuration', () => {
 
   it('are a problem under their key when there is nothing behind them, beside all others', async () => {
     const empty = await secretFile('empty', '\n');
+    const random = await secretFile('random', Buffer.alloc(40, 0xfe));
     expect(
       problemsOf({
         qualty: 1,
+        signingSecret: { file: random },
         ...dav({
           url: { env: 'NOT_SET' },
           username: { file: join(folder, 'nothing') },
@@ -80,6 +82,7 @@ describe('references in a configuration', () => {
         }),
       }),
     ).toEqual([
+      `  - signingSecret: the file "${random}" cannot be read: The encoded data was not valid for encoding utf-8`,
       '  - sources.dav.webdav.url: the environment variable NOT_SET is not set',
       `  - sources.dav.webdav.username: the file "${join(folder, 'nothing')}" cannot be read: there is no such file`,
       `  - sources.dav.webdav.password: the file "${empty}" is empty`,

@@ -34,7 +34,9 @@ const read = (reference: TextReference): string => {
   }
   let content: string;
   try {
-    content = readFileSync(reference.file, 'utf8').replace(/\r?\n$/u, '');
+    // Node would replace bytes that are not UTF-8, and a secret of random bytes would become weak.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(reference.file));
+    content = text.replace(/\r?\n$/u, '');
   } catch (error) {
     throw new Error(`${name} ${cannotBeRead(error)}`, { cause: error });
   }
