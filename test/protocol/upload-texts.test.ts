@@ -252,6 +252,16 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
     });
   });
 
+  it('is read also where IPTC is not in UTF-8, as it says', async () => {
+    const service = await startService();
+    const bytes = Buffer.from(await pictureSaying('jpeg', ...IPTC));
+    bytes.write('Caption ündü', bytes.indexOf('Caption ünd'), 'latin1');
+    expect(await sendTo(service, 'a.jpg', new Uint8Array(bytes))).toEqual({
+      ...OF_IPTC,
+      caption: 'Caption ündü',
+    });
+  });
+
   it('is not searched for behind more segments than programs write', async () => {
     const service = await startService();
     const bytes = Buffer.from(await pictureSaying('jpeg', ...XMP));

@@ -64,9 +64,10 @@ export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string
   }
   const isUtf8 = found.get(CHARSET)?.[0]?.toString('latin1').startsWith(UTF_8) === true;
   // Drops a last letter that a program has cut at the limit of its field.
-  const decode = isUtf8
-    ? (bytes: Buffer): string => new TextDecoder().decode(bytes, { stream: true })
-    : decodedText;
+  const asUtf8 = (bytes: Buffer): string | undefined =>
+    orUndefined(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true }));
+  // Programs also declare UTF-8 for texts that others wrote in their own encoding.
+  const decode = (bytes: Buffer): string => (isUtf8 ? asUtf8(bytes) : undefined) ?? decodedText(bytes);
   return new Map([...found].map(([key, values]) => [key, values.map(decode)]));
 };
 
