@@ -72,6 +72,17 @@ describe('start-up warnings', () => {
     ]);
   });
 
+  it('say that clamd is asked nowhere, though there are settings for it', () => {
+    const inspected = (inspection: object) =>
+      load({ ...safe, sources: { a: source({ inspection }), b: source() } });
+    for (const config of [
+      inspected({ maxBytes: '5mb' }),
+      load({ ...safe, inspection: {}, sources: { a: source() } }),
+    ])
+      expect(configWarnings(config)).toEqual([expect.stringMatching(/^inspection\.clamd is not set/u)]);
+    expect(configWarnings(inspected({ clamd: 'tcp://127.0.0.1:3310' }))).toEqual([]);
+  });
+
   it('name keys of rules that belong to no action', () => {
     const config = load({
       ...safe,

@@ -100,10 +100,8 @@ export const configWarnings = (
         'the cookies of their visitors.',
     );
   }
-  if (
-    config.settings.inspection?.clamd === false &&
-    config.sources.every(({ settings }) => settings.inspection?.clamd === false)
-  )
+  const inspections = [config, ...config.sources].flatMap(({ settings }) => settings.inspection ?? []);
+  if (inspections.length > 0 && inspections.every(({ clamd }) => clamd === false))
     warnings.push('inspection.clamd is not set: clamd is not asked about any upload.');
   warnings.push(...tokenWarnings(config), ...publicWarnings(config));
   if (actionKeys !== undefined) warnings.push(...unknownKeyWarnings(accessControl, actionKeys));
