@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import sharp from 'sharp';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect } from 'vitest';
+import { testInTurns } from '../before-release.ts';
 import { chromium, keepDownloads, needsChromium } from './chromium.ts';
 import { eventually, inShadow, useClient } from './client.ts';
 import { jpeg, writeFiles } from './pictures.ts';
@@ -19,6 +20,8 @@ const photos = async () => ({
   'trip/notes.txt': 'x',
   'closed/kept.jpg': await jpeg(65, 60),
 });
+
+const test = testInTurns(2);
 
 describe.skipIf(chromium === undefined)(`The picker that Jodit opens${needsChromium}`, () => {
   let base = '';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ElementHandle } from 'puppeteer-core';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
+import { testInTurns } from '../before-release.ts';
 import { chromium, needsChromium } from './chromium.ts';
 import { PickerPage } from './picker-page.ts';
 import { usePickerService } from './picker-service.ts';
@@ -12,6 +13,8 @@ import { jpeg } from './pictures.ts';
 /** Bytes that repeat only after a prime number of them. */
 const noise = (length: number): Buffer =>
   Buffer.alloc(length, Buffer.from(Array.from({ length: 251 }, (_, index) => (index * 7919) % 251)));
+
+const test = testInTurns(2);
 
 describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
   const service = usePickerService();
@@ -63,7 +66,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toBe('/connector/file/photos/two.jpg');
   });
 
-  it('fills a field whose framework watches the values that a page sets', async () => {
+  test('fills a field whose framework watches the values that a page sets', async () => {
     const picker = await service().open();
     await picker.press('Escape');
     // As React does: what is set by the element's own property is known, and its event is not a change.
@@ -83,7 +86,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toBe('/connector/file/photos/two.jpg');
   });
 
-  it('takes the options that an element was given before it was defined', async () => {
+  test('takes the options that an element was given before it was defined', async () => {
     const { page } = await service().open();
     const fresh = new PickerPage(await page.browser().newPage());
     await fresh.page.goto(service().url);
@@ -337,7 +340,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await picker.all('dialog.dialog')).toEqual([]);
   });
 
-  it('keeps ten thousand entries out of the document, and shows the last', async () => {
+  test('keeps ten thousand entries out of the document, and shows the last', async () => {
     await Promise.all(
       Array.from({ length: 10_000 }, (_, index) =>
         writeFile(service().at('many', `${String(index).padStart(5, '0')}.txt`), ''),
@@ -351,7 +354,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await rm(service().at('many'), { recursive: true });
   });
 
-  it('chooses all entries of a folder or range, also those that were not shown yet', async () => {
+  test('chooses all entries of a folder or range, also those that were not shown yet', async () => {
     const names = Array.from({ length: 500 }, (_, index) => `${String(index).padStart(3, '0')}.txt`);
     await Promise.all(names.map((name) => writeFile(service().at('many', name), '')));
     const picker = await service().open({ sources: ['many'] });
@@ -426,7 +429,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await rm(inPapers);
   });
 
-  it('uploads what a proxy lets pass in small parts alone', async () => {
+  test('uploads what a proxy lets pass in small parts alone', async () => {
     const limit = 1024 * 1024;
     service().proxy = (request, response) => {
       if (Number(request.headers['content-length'] ?? 0) <= limit) return false;
@@ -502,7 +505,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     },
   );
 
-  it('keeps presses, keys and scrolling from dialogs of the page behind it', async () => {
+  test('keeps presses, keys and scrolling from dialogs of the page behind it', async () => {
     for (let index = 0; index < 80; index += 1)
       await writeFile(service().inPhotos(`${String(index)}.txt`), '');
     const picker = await service().open();
@@ -535,7 +538,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await picker.page.title()).toBe('Page');
   });
 
-  it('opens a menu when the button is released that was pressed: Firefox would close it then', async () => {
+  test('opens a menu when the button is released that was pressed: Firefox would close it then', async () => {
     const picker = await service().open();
     const cell = await picker.cell('two.jpg');
     // Firefox on Linux and macOS reports the menu when the button is pressed.
@@ -574,7 +577,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await service().namesIn()).not.toContain('paper.pdf');
   });
 
-  it('asks for a name in a frame that may not submit forms', async () => {
+  test('asks for a name in a frame that may not submit forms', async () => {
     service().pageHeaders = { 'content-security-policy': 'sandbox allow-scripts allow-same-origin' };
     const picker = await service().open();
     await picker.tool('newFolder');
@@ -610,7 +613,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await picker.page.evaluate(() => document.documentElement.scrollWidth <= 390)).toBe(true);
   });
 
-  it('leaves the page behind where it is, which telephones load anew when they pull it down', async () => {
+  test('leaves the page behind where it is, which telephones load anew when they pull it down', async () => {
     const picker = await service().open();
     const { page } = picker;
     await page.evaluate(() => (document.body.style.height = '5000px'));
@@ -636,7 +639,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await page.evaluate(() => scrollY)).toBe(0);
   });
 
-  it('inserts the file that was pressed first where the list moves below more tools', async () => {
+  test('inserts the file that was pressed first where the list moves below more tools', async () => {
     const picker = await service().open({}, { width: 390, height: 844 });
     const file = await picker.cell('one.jpg');
     // The tools come with the rights of the folder, perhaps after the list, and move it.
@@ -652,7 +655,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toEqual(['one.jpg']);
   });
 
-  it('inserts nothing by a double click beside the files, whatever was pressed before', async () => {
+  test('inserts nothing by a double click beside the files, whatever was pressed before', async () => {
     const picker = await service().open();
     await (await picker.cell('one.jpg')).click();
     const box = await (await picker.first('.grid')).boundingBox();
@@ -664,7 +667,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toEqual(['two.jpg']);
   });
 
-  it('is not touched by rules of the page for all elements of a kind', async () => {
+  test('is not touched by rules of the page for all elements of a kind', async () => {
     const picker = await service().open();
     await picker.press('Escape');
     await picker.page.addStyleTag({
@@ -676,7 +679,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await name?.evaluate((element) => getComputedStyle(element).textTransform)).toBe('none');
   });
 
-  it('works on a page of Prototype.js or MooTools, which replace functions of the language', async () => {
+  test('works on a page of Prototype.js or MooTools, which replace functions of the language', async () => {
     const picker = await service().open();
     await picker.press('Escape');
     // As Prototype 1.7.3 and MooTools 1.4.5 with the code for older versions do.
@@ -710,7 +713,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toMatch(/\.txt$/u);
   });
 
-  it('shows all of its parts in a window that is low, such as that of a telephone on its side', async () => {
+  test('shows all of its parts in a window that is low, such as that of a telephone on its side', async () => {
     const picker = await service().open({}, { width: 667, height: 280 });
     await picker.page.mouse.move(300, 40);
     await picker.page.mouse.wheel({ deltaY: 300 });

@@ -6,6 +6,7 @@ import express, { type Express } from 'express';
 import type { BrowserContext } from 'puppeteer-core';
 import { createRouter, HttpError, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shareOfDay, testInTurns } from '../before-release.ts';
 import { chromium, openChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { eventually } from './client.ts';
 import { EditorPage } from './editor-page.ts';
@@ -76,6 +77,8 @@ const host = async (
   return listen(app);
 };
 
+const test = testInTurns(2);
+
 describe.skipIf(chromium === undefined)(`What people read when something is wrong${needsChromium}`, () => {
   let browser: BrowserContext;
   let guide: string;
@@ -123,10 +126,12 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     );
   };
 
-  it.each([
-    ['by connectJodit', {}, 'The file service cannot be reached.'],
-    ['by Jodit alone', { plain: { method: 'POST' } }, 'Connection error'],
-  ] as const)('a page of another origin, %s', async (_title, options, text) => {
+  it.each(
+    shareOfDay(2, [
+      ['by connectJodit', {}, 'The file service cannot be reached.'],
+      ['by Jodit alone', { plain: { method: 'POST' } }, 'Connection error'],
+    ] as const),
+  )('a page of another origin, %s', async (_title, options, text) => {
     const other = express();
     other.use(routerWith({}).handler);
     const connector = await listen(other);
@@ -138,10 +143,12 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     expect(warnings).toEqual([expect.stringContaining(`${page} asked; cross-origin`)]);
   });
 
-  it.each([
-    ['by connectJodit', {}, 'The server answered: Application'],
-    ['by Jodit alone', { plain: { method: 'POST' } }, "Unexpected token '<'"],
-  ] as const)('a connector that is not there, %s', async (_title, options, text) => {
+  it.each(
+    shareOfDay(2, [
+      ['by connectJodit', {}, 'The server answered: Application'],
+      ['by Jodit alone', { plain: { method: 'POST' } }, "Unexpected token '<'"],
+    ] as const),
+  )('a connector that is not there, %s', async (_title, options, text) => {
     const app = withEditor(express());
     // As applications of one page do: whatever is asked for, they answer with the page.
     app.use((_request, response) => void response.send(pageFor('/conector/', options)));
@@ -152,7 +159,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     );
   });
 
-  it('an upload that the proxy refuses', async () => {
+  test('an upload that the proxy refuses', async () => {
     const refuse = (app: Express): void => {
       app.post('/connector/fileUpload', (request, response, next) => {
         if (!/multipart/u.test(request.headers['content-type'] ?? '')) return next();
@@ -165,7 +172,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     await expectToRead(editor, '413 Payload Too Large', '413');
   });
 
-  it('a user who is not logged in', async () => {
+  test('a user who is not logged in', async () => {
     const hooks: ConnectorHooks = {
       checkAuthentication: () => {
         throw new HttpError(401, 'Please log in.');
@@ -174,13 +181,13 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     await expectToRead(await open(await host({}, { hooks })), 'Please log in.', '"Please log in."');
   });
 
-  it('a rule that denies', async () => {
+  test('a rule that denies', async () => {
     const editor = await open(await host({ accessControl: [{ extensions: 'txt', FILE_UPLOAD: false }] }, {}));
     await upload(editor, 'a.txt', 'hello');
     await expectToRead(editor, 'Access denied.', '"Access denied."');
   });
 
-  it('a file of another type, or too large', async () => {
+  test('a file of another type, or too large', async () => {
     const url = await host({ extensions: ['jpg'], maxUploadFileSize: '1kb' }, {});
     const exe = await open(url);
     await upload(exe, 'a.exe', 'hello');
@@ -190,12 +197,12 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     await expectToRead(large, 'is too large: at most 1 KB are allowed', '"… is too large');
   });
 
-  it('GET with onlyPOST', async () => {
+  test('GET with onlyPOST', async () => {
     const editor = await open(await host({ onlyPOST: true }, { plain: { method: 'GET' } }));
     await expectToRead(editor, 'This method is not allowed', '"This method is not allowed."');
   });
 
-  it('a form that another parser has read', async () => {
+  test('a form that another parser has read', async () => {
     const readAll = (app: Express): void => {
       app.use((request, _response, next) => void request.resume().once('end', next));
     };
@@ -204,7 +211,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     await expectToRead(editor, 'has read the body before', '"Something in this server has read the body');
   });
 
-  it('a page that must not use the service', async () => {
+  test('a page that must not use the service', async () => {
     const editor = await open(
       await host(
         { allowCrossOrigin: true, allowedOrigins: ['https://www.example.com'], refuseCrossSite: true },
@@ -223,7 +230,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     await expectToRead(editor, 'This origin is not allowed.', '"This origin is not allowed."');
   });
 
-  it('pictures whose address leads nowhere', async () => {
+  test('pictures whose address leads nowhere', async () => {
     const url = await host(
       {
         sources: {

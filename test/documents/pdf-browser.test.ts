@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createLineLogger, readBrowser } from '#internals';
-import { runsEverything } from '../before-release.ts';
+import { runsEverything, testInTurns } from '../before-release.ts';
 import { startSite } from '../network/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { noBrowser } from './pdf-tools.ts';
@@ -20,6 +20,7 @@ const missing = noBrowser || (existsSync('/proc/self/stat') ? '' : 'no /proc to 
 const PATIENT = { timeout: 60_000 };
 vi.setConfig({ testTimeout: 120_000 });
 
+const test = testInTurns(2);
 const self = process.pid;
 
 /** Signals processes; those of a browser end by themselves when another of them has ended. */
@@ -59,7 +60,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     await rm(own, { recursive: true, force: true });
   });
 
-  it('is one for many documents, without growing, and is gone after close', { timeout: 90_000 }, async () => {
+  test('is one for many documents, without growing, and is gone after close', async () => {
     const documents = startDocuments();
     await Promise.all(Array.from({ length: 4 }, () => documents.pdf(jobOf('<p>warm</p>'))));
     const [browser] = await childrenOf(self);
@@ -94,7 +95,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     expect(await descendantsOf(self)).toEqual([]);
   });
 
-  it('is started again when it has died, between documents or under one', async () => {
+  test('is started again when it has died, between documents or under one', async () => {
     const documents = startDocuments({ remote: door(true) });
     await documents.pdf(jobOf('<p>text</p>'));
     signal(await descendantsOf(self), 'SIGKILL');
@@ -142,7 +143,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     await expect(documents.pdf(jobOf('<p>text</p>'))).rejects.toMatchObject({ status: 500 });
   });
 
-  it('ends with a process that is killed, and the next one clears away what is left', async () => {
+  test('ends with a process that is killed, and the next one clears away what is left', async () => {
     const script = `
       import { createDocuments } from ${JSON.stringify(fileURLToPath(import.meta.resolve('#internals')))};
       const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -169,7 +170,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
 });
 
 describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
-  it('a resource that hangs is left out, and others go on meanwhile', async () => {
+  test('a resource that hangs is left out, and others go on meanwhile', async () => {
     const documents = startDocuments({ remote: door(true) });
     const slow = await startSlowSite();
     const resources = { enabled: true, maxBytes: 1000, timeoutMs: 3000 };
@@ -273,14 +274,14 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     },
   );
 
-  it('a file that grows too large is cut off', async () => {
+  test('a file that grows too large is cut off', async () => {
     const documents = startDocuments({ pdfLimits: { maxPdfBytes: 5000 } });
     await expect(documents.pdf(jobOf('<p>words of many kinds</p>'.repeat(500)))).rejects.toMatchObject({
       status: 400,
     });
   });
 
-  it('more than the queue holds is refused at once', async () => {
+  test('more than the queue holds is refused at once', async () => {
     const documents = startDocuments({ remote: door(true), pdfLimits: { running: 1, waiting: 1 } });
     const slow = await startSlowSite();
     const first = documents.pdf(jobOf(slow.html));
@@ -294,7 +295,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     await Promise.all([first, second]);
   });
 
-  it('the job of a disconnected client is aborted, running or waiting', async () => {
+  test('the job of a disconnected client is aborted, running or waiting', async () => {
     const documents = startDocuments({ remote: door(true), pdfLimits: { running: 1 } });
     const slow = await startSlowSite();
     const [one, two] = [new AbortController(), new AbortController()];
