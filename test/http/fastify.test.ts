@@ -1,4 +1,5 @@
 import fastify from 'fastify';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { type ConfigInput, createRouter } from 'stowage';
 import { fastifyConnector } from 'stowage/fastify';
@@ -79,5 +80,34 @@ describe('the Fastify plugin', () => {
     const codingOf = async (serve: string) =>
       (await fetch(`${url}/${serve}/files`)).headers.get('content-encoding');
     expect([await codingOf('signed'), await codingOf('public')]).toEqual([null, 'gzip']);
+  });
+
+  it('leaves to hooks that fail or replace a response no header that describes the former one', async () => {
+    const hooked = fastify();
+    hooked.addHook('onSend', async (request, _reply, payload) => {
+      const { hook } = request.query as { hook?: string };
+      if (hook === 'fails') throw new Error('no session store');
+      return hook === 'replaces' ? Readable.from(['other']) : payload;
+    });
+    const served: ConfigInput = {
+      sources: { files: { title: 'Files', storageAdapter: 'memory', serve: 'public' } },
+      serveCacheControl: 'public, max-age=31536000, immutable',
+    };
+    await hooked.register(fastifyConnector(createRouter(served, {}, quiet)));
+    const url = await hooked.listen({ port: 0, host: '127.0.0.1' });
+    onTestFinished(() => hooked.close());
+
+    const form = new FormData();
+    form.append('files[0]', new File(['a'], 'a.txt'));
+    expect((await fetch(`${url}/fileUpload`, { method: 'POST', body: form })).status).toBe(200);
+    const icon = 'file/files/_thumbs/a.txt';
+    expect((await fetch(`${url}/${icon}`)).headers.get('cache-control')).toContain('immutable');
+    // One of them is cached for long, and the other is compressed.
+    for (const path of [icon, 'permissions']) {
+      const failed = await fetch(`${url}/${path}?hook=fails`);
+      expect([failed.status, failed.headers.get('cache-control')]).toEqual([500, 'no-store']);
+      expect(await failed.json()).toMatchObject({ message: 'no session store' });
+    }
+    expect(await (await fetch(`${url}/files?hook=replaces`)).text()).toBe('other');
   });
 });

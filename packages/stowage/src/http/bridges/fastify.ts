@@ -40,6 +40,8 @@ const senderOf =
     if (headers['cache-control']?.includes('no-transform') === true)
       request.headers['x-no-compression'] = '1';
     reply.code(status).headers(withHostVary(reply, headers));
+    // The reply counts what hooks return: they may replace the body, or add trailers.
+    if (request.method !== 'HEAD') reply.removeHeader('content-length');
     // As bytes: the reply would add a type to text, or serialize it.
     await reply.send(typeof body === 'string' ? Buffer.from(body) : body);
   };
@@ -65,6 +67,11 @@ export const fastifyConnector =
       const view = { url, isExact, mount: mountOf(whole, url), native: request, send: senderOf(reply) };
       await serveNode(connector.handle, request.raw, reply.raw, view);
     };
+    // A hook has failed after the headers of the response were set: they would describe, and cache, the error.
+    instance.addHook('onError', (_request, reply, _error, next) => {
+      reply.removeHeader('content-encoding').header('cache-control', 'no-store');
+      next();
+    });
     instance.all('/', serve);
     instance.all('/*', serve);
     done();
