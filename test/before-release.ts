@@ -13,7 +13,7 @@ const day = Math.floor(Date.now() / 86_400_000);
 export const shareOfDay = <const Case>(shares: number, cases: readonly Case[]): readonly Case[] =>
   runsEverything ? cases : cases.filter((_, index) => index % shares === day % shares);
 
-/** A `test` for rarer cases: one of so many shares of them runs, another one each day, unless everything runs. */
+/** A `test` for rarer cases: one of so many shares runs, another one each day, unless everything runs. */
 export const testInTurns = (shares: number) => {
   let count = 0;
   return (title: string, body: () => Promise<void>): void => {

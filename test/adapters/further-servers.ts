@@ -24,8 +24,8 @@ export const describeThemes =
   };
 
 /**
- * For Azure and Google, which share their core and run its cases in turn. The cases have stores of their own, and mostly
- * wait for the server: five at the same time.
+ * For Azure and Google, which share their core and run its cases in turn. The cases have stores of their own,
+ * and mostly wait for the server: five at the same time.
  */
 export const inTurn = (server: 0 | 1) =>
   Object.assign(

@@ -235,10 +235,10 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
       sharp({ create: { width: 30, height: 20, channels: 3, background: 'teal' } })
         .withXmp(
           `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
-          <rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
+          <rdf:Description rdf:about="" photoshop:Credit="" xmlns:dc="http://purl.org/dc/elements/1.1/"
             xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/">
           <xmpMM:Pantry><rdf:Bag>${part}<rdf:li><rdf:Description photoshop:Credit="Part"/></rdf:li></rdf:Bag>
-          </xmpMM:Pantry>${own}</rdf:Description></rdf:RDF></x:xmpmeta>`,
+          </xmpMM:Pantry><dc:subject><rdf:Bag/></dc:subject>${own}</rdf:Description></rdf:RDF></x:xmpmeta>`,
         )
         .jpeg()
         .toBuffer();

@@ -82,16 +82,18 @@ class Reader {
     ];
     this.#say(
       this.#property,
-      // Programs write an empty default beside a text in one language.
-      ordered.map(({ text }) => text).filter((text) => text.trim() !== ''),
+      ordered.map(({ text }) => text),
     );
     this.#property = undefined;
     this.#values = [];
     this.#own = { isDefault: false, text: '' };
   }
 
-  #say(property: keyof Texts, values: readonly string[]): void {
-    if (property === 'tags') this.texts.tags ??= [...values];
+  #say(property: keyof Texts, all: readonly string[]): void {
+    // Programs write empty properties, and an empty default beside a text in one language.
+    const values = all.filter((text) => text.trim() !== '');
+    if (values.length === 0) return;
+    if (property === 'tags') this.texts.tags ??= values;
     else this.texts[property] ??= values[0];
   }
 }
