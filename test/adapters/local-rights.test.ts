@@ -86,7 +86,7 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
 
   it('sees and does all else beside them', () => {
     expect(outcomes).toMatchObject({ statsLocked: 'folder', writesBeside: 'beside.txt' });
-    const others = ['album', 'locked', 'locked-file.txt', 'read-only', 'taken.txt', 'with-locked'];
+    const others = ['album', 'locked', 'locked-file.txt', 'own', 'read-only', 'taken.txt', 'with-locked'];
     expect(outcomes['listsRoot']).toEqual(['beside.txt', 'moved.txt', ...others].sort());
   });
 
@@ -113,6 +113,13 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
         `${begin} make ${missing}. To allow it: mkdir -p ${missing} && chown ${user} ${missing}`,
       ],
     });
+  });
+
+  it('opens a root through handles, or not at all while the process may not enter it', () => {
+    const user = String(isAdministrator ? NOBODY : process.getuid?.());
+    const folder = join(root, 'own');
+    const warning = `The folder ${folder} belongs to user ${user}, and this process, user ${user}, may not write to it. To allow it: chmod u+rwx ${folder}`;
+    expect(outcomes['opensAgain']).toEqual(['STORAGE_DENIED', warning]);
   });
 
   it('removes what a killed process has left among the temporary files of the system, and nothing else', async () => {

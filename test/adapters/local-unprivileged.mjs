@@ -1,5 +1,6 @@
 // A process without rights of its own on parts of a root. Started as root it gives them up first. Answers with one JSON line.
 // Usage: node local-unprivileged.mjs ROOT
+import { chmod, mkdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createSilentLogger, openLocalAdapter } from '#internals';
 import { SourcePath, copyFolder } from 'stowage/storage';
@@ -71,6 +72,22 @@ const inReadOnlyRoot = async () => {
   await store.close();
   return taken;
 };
+/** The root was closed to the process when the store was first opened. */
+const opensAgain = async () => {
+  const root = `${process.argv[2]}/own`;
+  const warnings = [];
+  const open = () =>
+    openLocalAdapter({ root, log: { ...createSilentLogger(), warn: (message) => warnings.push(message) } });
+  await mkdir(root, { mode: 0 });
+  const code = await open().then(
+    () => 'opened',
+    (error) => error.code,
+  );
+  await chmod(root, 0o700);
+  await (await open()).close();
+  return [code, ...warnings];
+};
+outcomes.opensAgain = await opensAgain();
 outcomes.inReadOnlyRoot = await inReadOnlyRoot().catch((error) => `failed: ${error.code}`);
 outcomes.listsRoot = await list('');
 outcomes.listsWithLocked = await list('with-locked');

@@ -128,8 +128,10 @@ export class HandleConfinement implements Confinement {
   static async isAvailable(root: string): Promise<boolean> {
     if (process.platform !== 'linux') return false;
     return closing(new HandleConfinement(root).openRoot(), async ({ self }) => {
-      const stats = await Promise.all([followedStat(`${self}/.`), followedStat(root)]).catch(() => undefined);
-      return stats !== undefined && stats[0].ino === stats[1].ino && stats[0].dev === stats[1].dev;
+      // Rejects for a root that this process may not enter: later it may, and then through handles.
+      const entered = await followedStat(`${root}/.`);
+      const held = await followedStat(`${self}/.`).catch(() => undefined);
+      return held?.ino === entered.ino && held.dev === entered.dev;
     });
   }
 

@@ -39,8 +39,9 @@ const rightsProblem = async (root: string): Promise<string | undefined> => {
     if (code === 'EROFS') return `The folder ${folder.path} lies on a volume that is mounted read-only.`;
     const user = String(process.getuid());
     const begin = `The folder ${folder.path} belongs to user ${String(folder.uid)}, and this process, user ${user}, may not`;
+    const allow = folder.uid === process.getuid() ? 'chmod u+rwx' : `chown -R ${user}`;
     return folder.path === root
-      ? `${begin} write to it. To allow it: chown -R ${user} ${root}`
+      ? `${begin} write to it. To allow it: ${allow} ${root}`
       : `${begin} make ${root}. To allow it: mkdir -p ${root} && chown ${user} ${root}`;
   } catch {
     return undefined;
@@ -175,11 +176,9 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const walker = new FolderWalker(confinement);
     if (!confinement.holds && process.platform === 'linux') {
       log.warn(
-        'Folders of a source cannot be held open: /proc is missing. Links swapped in during a request are only ' +
-          'looked for.',
-        {
-          root,
-        },
+        'Folders of a source cannot be held open, because /proc is missing. Links that are swapped in during a ' +
+          'request are only checked for.',
+        { root },
       );
     }
     const areas = await TempAreas.create(root, walker);

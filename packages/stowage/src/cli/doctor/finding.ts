@@ -73,9 +73,7 @@ export const reasonOf = (error: unknown): string => {
     const { name, code, detail, message } = one as Error & { code?: unknown; detail?: unknown };
     const isNamed = !['Error', 'TypeError', 'AggregateError'].includes(name) && !/Error$/u.test(name);
     for (const word of [typeof detail === 'string' ? detail : message, code, isNamed ? name : undefined])
-      if (typeof word === 'string' && word !== '') words.push(word);
+      if (typeof word === 'string' && !words.join('; ').includes(word)) words.push(word);
   }
-  return words.length === 0
-    ? String(error)
-    : oneLine([...new Set(words)].slice(0, 4).join('; ')).slice(0, 200);
+  return words.length === 0 ? String(error) : oneLine(words.slice(0, 4).join('; ')).slice(0, 200);
 };

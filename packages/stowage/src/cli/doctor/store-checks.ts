@@ -231,10 +231,7 @@ export const probeStore = async (
   source: Source,
   { findings, whileThere, signal }: Probing,
 ): Promise<void> => {
-  if (config.storageAdapter === 'local') {
-    await checkRoom(config, findings);
-    await checkOwnFolders(config, findings);
-  }
+  if (config.storageAdapter === 'local') await checkRoom(config, findings);
   /** Undefined when the step fails, which adds a finding. */
   const attempt = async <T>(right: Right, step: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -248,6 +245,7 @@ export const probeStore = async (
   };
   const storage = await attempt('open', () => orAborted(source.storage(), signal));
   if (storage === undefined) return;
+  if (config.storageAdapter === 'local') await checkOwnFolders(config, findings);
 
   const probe = createProbe(config);
   const path = SourcePath.root.child(probe.name);
