@@ -142,7 +142,7 @@ describe('accessControl', () => {
     );
     for (let times = 0; times < 2; times += 1) await router.fetch(new Request('http://a/files'));
     expect(told.filter((line) => line.startsWith('accessControl'))).toEqual([
-      'accessControl: no action has the key CHANGES.',
+      'accessControl: no action has the key CHANGES; did you mean "CHANGE"?',
     ]);
     await router.close();
   });

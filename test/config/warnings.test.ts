@@ -87,10 +87,11 @@ describe('start-up warnings', () => {
     const config = load({
       ...safe,
       sources: {},
-      accessControl: [{ role: 'guest', FILE_REMOVE: false, FILE_REMOV: false }],
+      accessControl: [{ role: 'guest', FILE_REMOVE: false, FILE_REMOV: false, X: true }],
     });
     expect(configWarnings(config, ['FILES', 'FILE_REMOVE'])).toEqual([
-      'accessControl: no action has the key FILE_REMOV.',
+      'accessControl: no action has the key FILE_REMOV; did you mean "FILE_REMOVE"?',
+      'accessControl: no action has the key X.',
     ]);
     expect(configWarnings(config)).toEqual([]);
   });

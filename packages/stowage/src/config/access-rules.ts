@@ -128,9 +128,10 @@ export const unknownKeyWarnings = (
   rules: readonly AccessRule[],
   actionKeys: Iterable<string>,
 ): readonly string[] => {
+  const known = [...accessRuleKeys, ...actionKeys];
   const keys = new Set(rules.flatMap((rule) => Object.keys(rule)));
-  for (const key of [...accessRuleKeys, ...actionKeys]) keys.delete(key);
-  return [...keys].map((key) => `accessControl: no action has the key ${key}.`);
+  for (const key of known) keys.delete(key);
+  return [...keys].map((key) => `accessControl: no action has the key ${key}${hintAt(key, known) || '.'}`);
 };
 
 /**
