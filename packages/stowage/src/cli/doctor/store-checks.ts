@@ -13,6 +13,7 @@ import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';
 import { ABOUT_FOLDER } from '../../storage/about/about.ts';
 import { MOVED_FOLDER } from '../../storage/moved/name-events.ts';
+import type { BuiltInName } from '../../storage/registry.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { TRASH_FOLDER } from '../../storage/trash/trash-folder.ts';
 
@@ -42,7 +43,7 @@ const LOGIN: Advice = [DENIED, 'Correct the login of WHERE, or give this user mo
 const HOST: Advice = [ANY, 'Correct host, port or directory of WHERE, or start the server that it names.'];
 
 /** Fixes by adapter: the first that matches. WHERE stands for the key, RIGHT for the permission. */
-const ADVICE: Readonly<Record<string, readonly Advice[]>> = {
+const ADVICE: Readonly<Record<Exclude<BuiltInName, 'memory'>, readonly Advice[]>> = {
   local: [
     [/EROFS/u, 'Mount ROOT for writing (a volume without ":ro").'],
     [/ENOSPC/u, 'Make room on the disk of ROOT.'],
@@ -101,7 +102,8 @@ export const adviceFor = (config: SourceConfig, right: Right, error: unknown): s
   const { key, storageAdapter, root = '' } = config;
   if (error instanceof UnsupportedError) return 'npm install what is named here';
   const reason = `${error instanceof StorageDeniedError ? 'denied: ' : ''}${reasonOf(error)}`;
-  const [, fix = 'Correct WHERE.'] = ADVICE[storageAdapter]?.find(([one]) => one.test(reason)) ?? [];
+  const advice = new Map(Object.entries(ADVICE)).get(storageAdapter);
+  const [, fix = 'Correct WHERE.'] = advice?.find(([one]) => one.test(reason)) ?? [];
   const words: Readonly<Record<string, string>> = {
     WHERE: `sources.${key}.${storageAdapter === 'local' ? 'root' : storageAdapter}`,
     RIGHT: WORDS[storageAdapter]?.[right] ?? right,

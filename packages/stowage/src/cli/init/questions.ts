@@ -187,7 +187,7 @@ const questionsOf = {
   gcs: askGcs,
   sftp: askSftp,
   ftp: askFtp,
-} as const;
+} satisfies Record<Exclude<BuiltInName, 'memory'>, (ask: Questions) => Promise<NamedAnswer>>;
 
 export const askStore = async (ask: Questions): Promise<NamedAnswer> => {
   const kind = await ask.choose('Where are the files?', [
