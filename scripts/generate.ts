@@ -13,27 +13,16 @@ import { withExamples } from './generate/with-examples.ts';
 
 const root = new URL('../', import.meta.url);
 
-const withSamples = [
-  'README.md',
-  'docs/deployment.md',
-  'docs/hooks.md',
-  'docs/installation.md',
-  'docs/instances.md',
-  'docs/login.md',
-  'docs/purging.md',
-  'docs/react.md',
-  ...(await readdir(new URL('docs/start/', root))).map((name) => `docs/start/${name}`),
-];
+const docs = await readdir(new URL('docs/', root), { recursive: true });
+const pages = ['README.md', ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
 
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
+  ...Object.fromEntries(pages.map((page) => [page, () => withExamples(root, page)])),
   'packages/stowage/config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
   'packages/stowage/openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
   'docs/stores.md': () => storesPage(root),
-  ...Object.fromEntries(
-    withSamples.map((page): [string, () => Promise<string>] => [page, () => withExamples(root, page)]),
-  ),
 };
 
 const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8').catch(() => '');

@@ -8,10 +8,11 @@ const BLOCK = /(<!-- sample: (examples\/[\w./[\]-]+) -->\s+```\w+\n).*?(```)/gsu
  */
 export const withExamples = async (root: URL, page: string): Promise<string> => {
   const text = await readFile(new URL(page, root), 'utf8');
+  const blocks = [...text.matchAll(BLOCK)];
+  if (blocks.length < text.split('<!-- sample: examples/').length - 1)
+    throw new Error(`${page}: a sample has no block of code after it, such as \`\`\`js.`);
   const files = new Map<string, string>();
-  for (const [, , file = ''] of text.matchAll(BLOCK)) {
-    files.set(file, await readFile(new URL(file, root), 'utf8'));
-  }
+  for (const [, , file = ''] of blocks) files.set(file, await readFile(new URL(file, root), 'utf8'));
   return text.replaceAll(
     BLOCK,
     (_all, head: string, file: string, end: string) => `${head}${files.get(file) ?? ''}${end}`,

@@ -90,6 +90,13 @@ it('the recipes for contributors name files that are there', async () => {
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
+it('a test follows each page that begins with an empty folder', async () => {
+  const tests = (await Promise.all((await below('test/start')).map(textOf))).join('\n');
+  const starts = await below('docs/start');
+  expect(starts.length).toBeGreaterThan(5);
+  expect(starts.filter((page) => !tests.includes(`'${page}'`))).toEqual([]);
+});
+
 it('decisions are short pages of one form, and the index lists them', async () => {
   const index = await textOf('docs/decisions/README.md');
   const files = (await readdir(join(root, 'docs/decisions'))).filter((file) => file !== 'README.md');
