@@ -22,6 +22,9 @@ it('there are texts in the languages of the messages of the service', () => {
   expect(files).toEqual(messages);
   const code = readFileSync('packages/browser/src/picker/texts.ts', 'utf8');
   expect([...code.matchAll(/texts\/(\w+\.json)/gu)].map(([, file]) => file).sort()).toEqual(files);
+  const page = readFileSync('docs/picker.md', 'utf8');
+  const names = new Intl.DisplayNames(['en'], { type: 'language' });
+  for (const file of files) expect(page).toContain(names.of(file.replace('.json', '')));
 });
 
 describe.each(files)('the texts in %s', (file) => {

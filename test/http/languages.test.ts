@@ -7,6 +7,15 @@ import { formOf, startService, type FormFile } from '../protocol/service.ts';
 const placeholders = (text: string): readonly string[] =>
   [...text.matchAll(/\{\w+\}/gu)].map(([placeholder]) => placeholder).sort();
 
+it('has a catalogue for each file of messages', () => {
+  const files = readdirSync('packages/stowage/src/errors/languages').filter((file) => file.endsWith('.json'));
+  expect(['en.json', ...files].sort()).toEqual(
+    Object.keys(catalogues)
+      .map((tag) => `${tag}.json`)
+      .sort(),
+  );
+});
+
 describe.each(Object.entries(catalogues))('the catalogue %s', (language, catalogue) => {
   it('has a message for every code, and one with values where English has one', () => {
     expect(Object.keys(catalogue.messages).sort()).toEqual(Object.keys(errorTable).sort());
