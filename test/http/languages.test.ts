@@ -9,11 +9,8 @@ const placeholders = (text: string): readonly string[] =>
 
 it('has a catalogue for each file of messages', () => {
   const files = readdirSync('packages/stowage/src/errors/languages').filter((file) => file.endsWith('.json'));
-  expect(['en.json', ...files].sort()).toEqual(
-    Object.keys(catalogues)
-      .map((tag) => `${tag}.json`)
-      .sort(),
-  );
+  const others = Object.keys(catalogues).filter((language) => language !== 'en');
+  expect(others.map((language) => `${language}.json`).sort()).toEqual(files.sort());
 });
 
 describe.each(Object.entries(catalogues))('the catalogue %s', (language, catalogue) => {
