@@ -35,6 +35,14 @@ const realPath = (path) => original.realpathSync(String(path));
 const isFolder = (path) => statsOf(path)?.isDirectory() === true;
 const replacesFolder = (from, to) => isFolder(from) && isFolder(to);
 
+const isOpen = (path) => {
+  const inode = statsOf(path)?.ino;
+  return original.readdirSync('/proc/self/fd').some((fd) => {
+    const opened = original.statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
+    return opened?.isFile() === true && opened.ino === inode;
+  });
+};
+
 const damage = () => {
   for (const name of ['lstat', 'lstatSync'])
     fail(name, 'EIO', (path) => String(path).endsWith('/damaged.txt'));
@@ -49,7 +57,7 @@ const SYSTEMS = {
     Object.defineProperty(process, 'platform', { value: 'win32' });
     fail('fsync', 'EPERM', (fd) => original.fstatSync(fd).isDirectory());
     fail('link', 'EISDIR');
-    fail('rename', 'EPERM', replacesFolder);
+    fail('rename', 'EPERM', (from, to) => replacesFolder(from, to) || isOpen(to));
   },
   'rclone mount': () => {
     fail('link', 'EIO');
@@ -95,13 +103,6 @@ const SYSTEMS = {
       }
       return done(null, directory);
     });
-    const isOpen = (path) => {
-      const inode = statsOf(path)?.ino;
-      return original.readdirSync('/proc/self/fd').some((fd) => {
-        const opened = original.statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
-        return opened?.isFile() === true && opened.ino === inode;
-      });
-    };
     let hidden = 0;
     const hide = (path) => join(dirname(realPath(path)), `.fuse_hidden${String(++hidden)}`);
     replace('unlink', (path, done) =>

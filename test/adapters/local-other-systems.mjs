@@ -2,6 +2,7 @@
 // Usage: SYSTEM=... node --import local-other-systems-hook.mjs local-other-systems.mjs FOLDER HANDLES THEME...
 import { mkdtemp, rm, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createApp } from 'stowage';
 import { createSilentLogger, openLocalAdapter } from '#internals';
@@ -119,6 +120,16 @@ await check('a folder is removed while a file in it is read', async () => {
     stream.destroy();
     if ((await namesIn(adapter, '')).includes('read')) throw new Error('it is still there');
   }
+});
+await check('a file is replaced when its reader has closed it', async () => {
+  const write = (content) => adapter.write(at('read.txt'), Readable.from([content]), { createOnly: false });
+  await write('before');
+  const { stream } = await adapter.read(at('read.txt'));
+  const replaced = write('after').catch((error) => error);
+  setTimeout(() => stream.destroy(), 50);
+  const error = await replaced;
+  if (error instanceof Error) throw error;
+  if ((await text((await adapter.read(at('read.txt'))).stream)) !== 'after') throw new Error('not replaced');
 });
 await check('no name with a colon is taken on NTFS, where it is a part of another entry', async () => {
   const outcome = await adapter.makeFolder(at('f0:part')).then(() => 'made', String);

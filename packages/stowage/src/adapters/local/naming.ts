@@ -133,7 +133,7 @@ export const nameFolder = async (from: system.Name, folder: OpenFolder, name: st
   const target = folder.at(name);
   await system.makeDirectory(target, 0o777);
   try {
-    await system.renameTo(from, target);
+    await system.renameTo(from, target, []);
   } catch (error) {
     const isEmpty = await succeeds(system.removeEmpty(target));
     if (isEmpty && REFUSES_TO_REPLACE.has(systemCode(error))) return system.renameTo(from, target);

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { fromSystemError, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import type { Entry, OperationOptions, Stat } from '../../storage/adapter.ts';
@@ -14,12 +15,30 @@ export const writeParts: (fd: number, parts: readonly Uint8Array[]) => Promise<{
 export const flushData: (fd: number) => Promise<void> = promisify(fs.fdatasync);
 export const flushAll: (fd: number) => Promise<void> = promisify(fs.fsync);
 export const makeLink: (existing: Name, path: Name) => Promise<void> = promisify(fs.link);
-export const renameTo: (from: Name, to: Name) => Promise<void> = promisify(fs.rename);
 export const copyBySystem: (from: Name, to: Name, mode: number) => Promise<void> = promisify(fs.copyFile);
 export const changeMode: (path: Name, mode: number) => Promise<void> = promisify(fs.chmod);
 export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisify(fs.fchmod);
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);
 export const removeEmpty: (path: Name) => Promise<void> = promisify(fs.rmdir);
+
+const rename: (from: Name, to: Name) => Promise<void> = promisify(fs.rename);
+
+/** Windows replaces no open file and moves no folder with one; most readers and scanners soon close it. */
+const WAITS_MS = process.platform === 'win32' ? [10, 30, 100, 300, 600] : [];
+const MAY_BE_OPEN: ReadonlySet<string | undefined> = new Set(['EPERM', 'EACCES', 'EBUSY']);
+
+/** Renames a file or folder; on Windows, waits for about a second until others have closed it. */
+export const renameTo = async (from: Name, to: Name, waits = WAITS_MS): Promise<void> => {
+  for (const milliseconds of waits) {
+    try {
+      return await rename(from, to);
+    } catch (error) {
+      if (!MAY_BE_OPEN.has(systemCode(error))) throw error;
+    }
+    await wait(milliseconds);
+  }
+  return rename(from, to);
+};
 
 /** Local file systems that show every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. */
 export const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
