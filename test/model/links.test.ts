@@ -226,4 +226,5 @@ it.each(['public', 'signed'] as const)(
     }
     report(`${serve}: done`);
   },
+  120_000 * SCALE,
 );
