@@ -1,4 +1,4 @@
-import { mkdtemp, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
@@ -438,6 +438,19 @@ describe('the audit file', () => {
     expect((await linesOf(join(folder, 'audit.1'))).map(({ path }) => path).sort()).toEqual(
       [...names].sort(),
     );
+  });
+
+  it('that an earlier process has cut off within a line gets the next one on a line of its own', async () => {
+    const file = join(await directory(), 'audit.jsonl');
+    const torn = '{"type":"file.created","path":"lost';
+    await writeFile(file, torn);
+    const { service } = await start({}, { audit: { file } });
+    await service.upload([['files[0]', 'a.txt', 'x']]);
+    const lines = async (): Promise<string[]> => (await readFile(file, 'utf8')).split('\n');
+    await expect.poll(async () => (await lines()).length).toBe(3);
+    const [first, second = ''] = await lines();
+    expect(first).toBe(torn);
+    expect(JSON.parse(second)).toMatchObject({ type: 'file.created', path: 'a.txt' });
   });
 
   it('that cannot be written fails no action, and gets its lines later', async () => {

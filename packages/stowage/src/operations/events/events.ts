@@ -127,6 +127,22 @@ export const createSinks = (
   return sinks;
 };
 
+const NEWLINE = 0x0a;
+
+/** Whether a file ends within a line, as after a crash or a full disk. False where it cannot be read. */
+const endsWithinLine = async (path: string): Promise<boolean> => {
+  const { size } = await stat(path);
+  // A pipe or device has no size.
+  if (size === 0) return false;
+  const file = await open(path, 'r');
+  try {
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+    return buffer[0] !== NEWLINE;
+  } finally {
+    await file.close();
+  }
+};
+
 /** Maximum lines that wait while the file cannot be written; beyond that the oldest are dropped. */
 const MAX_WAITING = 10_000;
 const RETRY_MS = 1000;
@@ -140,7 +156,7 @@ class AuditFile implements EventSink {
   readonly #log: Logger;
   readonly #waiting: string[] = [];
   #file: FileHandle | undefined;
-  /** The file ends with an incomplete line, because the disk was full. */
+  /** The file ends with an incomplete line. */
   #isTorn = false;
   #writing: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -210,7 +226,7 @@ class AuditFile implements EventSink {
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;
     this.#file = await open(this.#path, 'a', 0o640);
-    this.#isTorn = false;
+    this.#isTorn = await endsWithinLine(this.#path).catch(() => false);
     return this.#file;
   }
 }
