@@ -1,8 +1,12 @@
 import { mkdtemp, open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 import { photo } from '../pictures/pictures.ts';
 import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
@@ -378,6 +382,31 @@ describe('events', () => {
     // Whoever has left holds the file no longer.
     expect((await service.call('fileRemove', { name: 'a.txt' })).status).toBe(200);
     expect(after.map(({ type }) => type)).toEqual(['file.removed']);
+  });
+
+  it('tell of a folder of a bucket whose client leaves during the removal', async () => {
+    const stub = await S3Stub.start();
+    const proxy = await S3Proxy.start(stub.endpoint);
+    onTestFinished(async () => {
+      await proxy.close();
+      await stub.close();
+    });
+    const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
+    const s3 = optionsFor({ endpoint: proxy.endpoint, credentials }, 'bucket');
+    const options = { trash: undefined, sources: { files: { storageAdapter: 's3', s3, root: '' } } };
+    const { service, after } = await start({}, options);
+    for (let number = 0; number < 1500; number += 1) stub.put(`f/${number}.txt`, Buffer.from('x'));
+    const client = new AbortController();
+    // The first 1,000 are gone then.
+    proxy.before('DeleteObjects', 2, async () => {
+      client.abort();
+      // Time for the service to notice.
+      await sleep(100);
+    });
+    const url = `${service.url}/folderRemove?name=f`;
+    await expect(fetch(url, { method: 'POST', signal: client.signal })).rejects.toThrow();
+    await expect.poll(() => after.map(shortly)).toEqual([['folder.removed', 'files', 'f']]);
+    expect(stub.objects.size).toBe(0);
   });
 
   it.each([

@@ -142,7 +142,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
   async removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new errors.StorageDeniedError({ detail: 'the root cannot be removed' });
-    await this.#lookup.withFolder(path, options, (folder) => this.#folders.remove(folder, options));
+    await this.#lookup.withFolder(path, options, (folder) => this.#folders.remove(folder));
     this.#spellings.forget(path);
   }
 

@@ -48,21 +48,18 @@ export class Removals {
   }
 
   /** Removes objects. Returns those that still exist. @throws StorageDeniedError */
-  async removeAll(
-    objects: readonly ObjectToRemove[],
-    options: OperationOptions,
-  ): Promise<readonly NotRemoved[]> {
-    const result = await this.#removeTogether(objects, options);
+  async removeAll(objects: readonly ObjectToRemove[]): Promise<readonly NotRemoved[]> {
+    const result = await this.#removeTogether(objects);
     if ('left' in result) return result.left;
     const [first, ...others] = objects;
     const { refusal } = result;
     if (first === undefined || !(refusal instanceof errors.StorageDeniedError))
-      return this.#removeSingly(objects, options, refusal);
+      return this.#removeSingly(objects, refusal);
     // Some services check the permission for batches at the bucket, and that for single removals at the key.
-    await this.#objects.remove(first.key, options, first.etag).catch((error: unknown) => {
+    await this.#objects.remove(first.key, {}, first.etag).catch((error: unknown) => {
       throw error instanceof errors.StorageDeniedError ? refusal : error;
     });
-    return this.#removeSingly(others, options, refusal);
+    return this.#removeSingly(others, refusal);
   }
 
   /**
@@ -121,8 +118,8 @@ export class Removals {
 
   async #removeFor(callers: readonly WaitingRemoval[]): Promise<void> {
     try {
-      const result = callers.length > 1 ? await this.#removeTogether(callers, {}) : {};
-      const left = 'left' in result ? result.left : await this.#removeSingly(callers, {}, result.refusal);
+      const result = callers.length > 1 ? await this.#removeTogether(callers) : {};
+      const left = 'left' in result ? result.left : await this.#removeSingly(callers, result.refusal);
       const failures = new Map(left.map(({ key, failure }) => [key, failure]));
       for (const { key, end } of callers) end(failures.get(key));
     } catch (error) {
@@ -131,33 +128,29 @@ export class Removals {
   }
 
   /** Returns the remaining objects or, when this request showed that batches are unsupported, its error. */
-  async #removeTogether(objects: readonly ObjectToRemove[], options: OperationOptions) {
+  async #removeTogether(objects: readonly ObjectToRemove[]) {
     const { batches } = this.#objects;
     if (batches === undefined || !this.#sendsBatches) return {};
     const left: NotRemoved[] = [];
     try {
       for (let start = 0; start < objects.length; start += batches.most)
-        left.push(...(await batches.remove(objects.slice(start, start + batches.most), options)));
+        left.push(...(await batches.remove(objects.slice(start, start + batches.most), {})));
     } catch (error) {
       if (!(error instanceof errors.UnsupportedError || error instanceof errors.StorageDeniedError))
         throw error;
       return { refusal: error };
     }
     const untold = new Set(left.flatMap(({ key, failure }) => (failure === undefined ? key : [])));
-    const again = await this.#removeSingly(
-      objects.filter(({ key }) => untold.has(key)),
-      options,
-    );
+    const again = await this.#removeSingly(objects.filter(({ key }) => untold.has(key)));
     return { left: [...left.filter(({ failure }) => failure !== undefined), ...again] };
   }
 
-  async #removeSingly(objects: readonly ObjectToRemove[], options: OperationOptions, refusal?: Error) {
+  async #removeSingly(objects: readonly ObjectToRemove[], refusal?: Error) {
     const left: NotRemoved[] = [];
     await forEachAtOnce(SINGLES_AT_ONCE, objects, async ({ key, etag }) => {
       try {
-        await this.#objects.remove(key, options, etag);
+        await this.#objects.remove(key, {}, etag);
       } catch (error) {
-        options.signal?.throwIfAborted();
         if (!(error instanceof errors.StowageError)) throw error;
         left.push({ key, failure: error });
       }
@@ -183,8 +176,8 @@ export const folderRemoval = (removals: Removals) => {
     get changed(): number {
       return changed;
     },
-    remove: async (objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> => {
-      const all = await removals.removeAll(objects, options);
+    remove: async (objects: readonly ObjectToRemove[]): Promise<void> => {
+      const all = await removals.removeAll(objects);
       removed += objects.length - all.length;
       for (const left of all) {
         if (left.failure instanceof errors.ChangedMeanwhileError) changed += 1;

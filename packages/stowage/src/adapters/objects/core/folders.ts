@@ -103,16 +103,17 @@ export class Folders {
   }
 
   /**
-   * Removes a folder's objects, 1,000 per request; with conditional removals in their listed versions.
+   * Removes a folder's objects, 1,000 per request; with conditional removals in their listed versions. Takes
+   * no signal: a folder that is removed in part has no event.
    * @throws NotFoundError when there are none; ChangedMeanwhileError when an object was replaced and stays;
    * StorageDeniedError, StorageUnavailableError
    */
-  async remove(folder: string, options: OperationOptions): Promise<void> {
+  async remove(folder: string): Promise<void> {
     const remover = folderRemoval(this.#removals);
     let isFound = false;
-    for await (const { objects } of this.#objects.pages(folder, options)) {
+    for await (const { objects } of this.#objects.pages(folder, {})) {
       isFound ||= objects.length > 0;
-      await remover.remove(objects.map(this.#seen), options);
+      await remover.remove(objects.map(this.#seen));
     }
     remover.check();
     if (remover.changed > 0) throw new errors.ChangedMeanwhileError();
@@ -231,7 +232,7 @@ export class Folders {
     for await (const { objects } of this.#objects.pages(prefix, {}, { size })) {
       const ours = objects.filter(isOurs);
       left += objects.length - ours.length;
-      if (isDecided) await remover.remove(ours.map(this.#seen), {});
+      if (isDecided) await remover.remove(ours.map(this.#seen));
       else left += await this.#removeSeenAgain(remover, ours, { prefix, size, after });
       after = objects.at(-1)?.key ?? after;
     }
@@ -255,10 +256,7 @@ export class Folders {
       const isSame = ({ key, etag, size }: ListedObject): boolean =>
         now.get(key)?.etag === etag && now.get(key)?.size === size;
       const same = free.filter(isSame);
-      await remover.remove(
-        same.map(({ key }) => ({ key })),
-        {},
-      );
+      await remover.remove(same.map(({ key }) => ({ key })));
       const gone = free.filter(({ key }) => !now.has(key));
       return objects.length - same.length - gone.length;
     });
