@@ -351,6 +351,15 @@ describe('webhooks', () => {
     expect((await after.oldest(10)).map(({ value }) => value)).toEqual([1, 2, 3, 4]);
   });
 
+  it('keep their order where a later one is written faster', async () => {
+    const queue = createFileQueue(join(await scratch(), 'queue'), 10);
+    const long = 'x'.repeat(10_000_000);
+    const adding = [long, 'short'].map((value) => queue.add(value));
+    await Promise.race(adding);
+    expect((await queue.oldest(1)).map(({ value }) => value === long)).toEqual([true]);
+    await Promise.all(adding);
+  });
+
   it('are kept as soon as their directory can be made', async () => {
     const folder = join(await scratch(), 'queue');
     await writeFile(folder, 'a file has its name');

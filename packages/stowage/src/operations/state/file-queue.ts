@@ -91,6 +91,7 @@ const writeEntry = async (folder: string, name: string, value: unknown): Promise
 export const createFileQueue = (folder: string, most: number): DurableQueue => {
   let count = 0;
   let lastAt = 0;
+  let added: Promise<void> = Promise.resolve();
   const loading = new Once<string[]>();
   const load = (): Promise<string[]> =>
     loading.get(async () => {
@@ -116,9 +117,13 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       const number = (count % 36 ** 6).toString(36).padStart(6, '0');
       const name = `${time}-${number}-${randomBytes(8).toString('hex')}.json`;
       if (names.length >= most) throw new Error(`The queue is full: ${String(most)} entries wait.`);
-      await writeEntry(folder, name, value);
-      const after = names.findLastIndex((other) => other < name);
-      names.splice(after + 1, 0, name);
+      const written = writeEntry(folder, name, value);
+      // An entry that is written faster must not be read before it.
+      added = added
+        .then(() => written)
+        .then(() => void names.push(name))
+        .catch(() => undefined);
+      await Promise.all([written, added]);
     },
     oldest: async (mostWanted) => {
       const names = await load();
