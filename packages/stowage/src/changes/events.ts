@@ -1,4 +1,5 @@
 import { orAborted } from '../basics/concurrency/abort.ts';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import type { EventType, ServiceEvent } from '../config/event.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { type Addressed, addressesOf } from '../view/links.ts';
@@ -105,18 +106,21 @@ const toldOf = (change: Change, done: readonly Done[]): readonly Done[] =>
 const isReplacing = (change: Change, done: Done): boolean =>
   change.type === 'create' && (done as Stored).replaced;
 
+const REPORTED_AT_ONCE = 16;
+
 /** Reports what has happened, also when the rest of the change has failed. Reporting never fails. */
 export const events: Stage = async (context, change, next) => {
   if (!context.services.events.reports) return next(change);
   try {
     return await next(change);
   } finally {
-    for (const done of toldOf(change, context.done)) {
+    // They keep their order. Each is synced to disk for webhooks.
+    await forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, context.done), async (done) => {
       const event = eventOf(context, change, done);
-      if (event === undefined) continue;
+      if (event === undefined) return;
       const type = isReplacing(change, done) ? 'file.replaced' : event.type;
       await context.services.events.emit({ ...event, type, ...linksOf(context, change, done) });
-    }
+    });
   }
 };
 
