@@ -754,6 +754,8 @@ describe('connections', () => {
     await sleep(500);
     const held = memoryInUse().arrayBuffers - before;
     abort.abort(new Error('enough'));
+    // Requests that were sent are waited for.
+    await adapter.close();
     await Promise.allSettled(uploads);
     // 80 uploads of 7 MB would take 560 MB, and more with what their contents hold.
     expect(held / MB).toBeLessThan(400);

@@ -27,6 +27,24 @@ const replace = async (service: Service, fields: Fields, files: readonly FormFil
   return { status, headers, success, data, messages: data.messages ?? [] };
 };
 
+/** A service with a bucket, behind a proxy, and its events. */
+const startInBucket = async (settings: object = {}) => {
+  const stub = await S3Stub.start({ conditionalCopy: 'obeyed', conditionalDelete: 'obeyed' });
+  const proxy = await S3Proxy.start(stub.endpoint);
+  onTestFinished(async () => {
+    await proxy.close();
+    await stub.close();
+  });
+  const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
+  const s3 = optionsFor({ endpoint: proxy.endpoint, credentials }, 'bucket', {});
+  const events: ServiceEvent[] = [];
+  const service = await startService(
+    { ...settings, sources: { files: { storageAdapter: 's3', s3, root: '' } } },
+    { onEvent: (event) => void events.push(event) },
+  );
+  return { stub, proxy, service, events };
+};
+
 const one = (name: string, content: string | Uint8Array<ArrayBuffer>): readonly FormFile[] => [
   ['files[0]', name, content],
 ];
@@ -72,15 +90,7 @@ describe('fileReplace', () => {
     ['fileRename', { newname: 'b.txt' }],
     ['fileMove', { from: 'a.txt', path: 'dir' }],
   ])('lets a waiting %s have the new content', async (action, fields) => {
-    const stub = await S3Stub.start({ conditionalCopy: 'obeyed', conditionalDelete: 'obeyed' });
-    const proxy = await S3Proxy.start(stub.endpoint);
-    onTestFinished(async () => {
-      await proxy.close();
-      await stub.close();
-    });
-    const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
-    const s3 = optionsFor({ endpoint: proxy.endpoint, credentials }, 'bucket', {});
-    const service = await startService({ trash: {}, sources: { files: { storageAdapter: 's3', s3 } } });
+    const { stub, proxy, service } = await startInBucket({ trash: {} });
     await service.upload([...one('a.txt', 'old')]);
     await service.call('folderCreate', { name: 'dir' });
     let waiting: Promise<Answer> | undefined;
@@ -97,6 +107,31 @@ describe('fileReplace', () => {
     expect((data['items'] as { bytes: number }[]).map(({ bytes }) => bytes)).toEqual(
       action === 'fileRemove' ? [5] : [],
     );
+  });
+
+  it('waits for what the store gets from a client that has left: it must not come late, over newer content', async () => {
+    const { stub, proxy, service, events } = await startInBucket();
+    await service.upload(one('a.txt', 'old'));
+    const stored = () => stub.seen.filter((operation) => operation === 'PutObject').length;
+    const before = stored();
+    let pass = (): void => undefined;
+    const after = new Promise<void>((resolve) => (pass = resolve));
+    proxy.reset();
+    proxy.fail({ operation: 'PutObject', effect: { kind: 'late', after }, times: 1 });
+    const client = new AbortController();
+    const body = formOf(one('a.txt', 'first'), { name: 'a.txt' });
+    const left = fetch(`${service.url}/fileReplace`, { method: 'POST', body, signal: client.signal });
+    await expect.poll(() => proxy.counts()['PutObject']).toBe(1);
+    client.abort();
+    await expect(left).rejects.toThrow();
+    const newer = replace(service, { name: 'a.txt' }, one('a.txt', 'second'));
+    // Time for the newer one to be stored, if it could be.
+    await sleep(200);
+    pass();
+    expect((await newer).status).toBe(200);
+    await expect.poll(stored).toBe(before + 2);
+    expect(stub.objects.get('a.txt')?.bytes.toString()).toBe('second');
+    expect(events.map(({ type }) => type)).toEqual(['file.created', 'file.replaced', 'file.replaced']);
   });
 
   it('replaces whatever the strategy of uploads is', async () => {

@@ -119,8 +119,9 @@ export class AzureObjects extends Uploads implements Objects {
       },
       complete: (parts) => {
         const blocks = Array.from({ length: parts }, (_, index) => blockId(id, index + 1));
-        return this.#marked(target, options, (attributes) =>
-          this.#requests.send(`PutBlockList ${key}`, signal, ({ container }, http) =>
+        // Without the signal, as in `put`.
+        return this.#marked(target, {}, (attributes) =>
+          this.#requests.send(`PutBlockList ${key}`, undefined, ({ container }, http) =>
             container.getBlockBlobClient(key).commitBlockList(blocks, { ...attributes, ...http }),
           ),
         );

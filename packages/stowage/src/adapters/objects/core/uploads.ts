@@ -72,7 +72,9 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     try {
       if (held === undefined || !(await reader.isAtEnd()))
         return await this.#putLarge(upload, { first: held, reader }, options);
-      return { size: held.bytes.length, etag: await this.put(upload, held.bytes, options) };
+      options.signal?.throwIfAborted();
+      // Without the signal: an aborted request could come late, and replace what others have stored since.
+      return { size: held.bytes.length, etag: await this.put(upload, held.bytes, {}) };
     } finally {
       held?.free();
     }

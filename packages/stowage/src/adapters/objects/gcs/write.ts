@@ -40,7 +40,8 @@ export const resumableUpload = (
       return { method: 'PUT', url, headers: { 'content-range': range }, body, allowed: [INCOMPLETE] };
     };
     try {
-      return await client.send(`PutPart ${key}`, signal, request);
+      // The last part without the signal: it could come late, and replace what others have stored since.
+      return await client.send(`PutPart ${key}`, whole === '*' ? signal : undefined, request);
     } catch (error) {
       // The session was not found, not the file.
       throw error instanceof NotFoundError ? lost(error) : error;
