@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, createApp } from 'stowage';
@@ -269,10 +269,11 @@ it('makes the paths of files absolute: the process may change its directory late
   });
 });
 
-it('have a type for configurations in TypeScript', () => {
+it('have a type for configurations in TypeScript, and a page', () => {
   const page = readFileSync('docs/configuration.md', 'utf8');
   const adapters = [...page.matchAll(/^## Options of the (\w+) adapter$/gmu)].map(([, name = '']) => name);
   const types = readFileSync('packages/stowage/src/config/types.ts', 'utf8');
   expect(adapters).toContain('s3');
   expect(adapters.filter((name) => !types.includes(`readonly ${name}?: Written<`))).toEqual([]);
+  expect(adapters.filter((name) => !existsSync(`docs/${name}.md`))).toEqual([]);
 });
