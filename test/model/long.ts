@@ -23,6 +23,10 @@ const { values, positionals } = parseArgs({
   },
 });
 
+const unknown = positionals.filter((name) => !Object.hasOwn(storeKinds, name));
+if (unknown.length > 0)
+  throw new Error(`no store is named ${unknown.join(', ')}: there are ${Object.keys(storeKinds).join(', ')}`);
+
 const chosen = Object.entries(storeKinds).filter(
   ([name]) => positionals.length === 0 || positionals.includes(name),
 );
