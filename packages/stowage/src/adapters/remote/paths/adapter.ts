@@ -155,8 +155,10 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
       await this.#hide({ from: path, to: hidden }, options);
     } catch (error) {
       if (!(error instanceof errors.UnsupportedError)) throw error;
-      // AWS Transfer renames no folders: it is removed where it is.
-      return this.#change(path, options, (session) => removeTree(session, path, session.pathOf(path)));
+      // AWS Transfer renames no folders: it is removed where it is, and not in part.
+      return this.#change(path, options, (session) =>
+        removeTree(session.unbound(), path, session.pathOf(path)),
+      );
     }
     try {
       // The folder is already gone for all clients: the removal is not aborted any more.
