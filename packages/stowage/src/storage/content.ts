@@ -133,7 +133,7 @@ export const spool = async (content: Readable, options: OperationOptions = {}): 
     const { path, folder } = file;
     const sink = createWriteStream(path, { fd: file.handle, highWaterMark: 1 << 18 });
     sink.once('error', () => (isFileBroken = contentError === undefined));
-    await pipeline(content, sink, signal === undefined ? {} : { signal });
+    await pipeline(content, sink, { signal });
     return {
       path,
       size: sink.bytesWritten,

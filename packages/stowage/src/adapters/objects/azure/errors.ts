@@ -2,7 +2,7 @@ import type { ContainerClient, ContainerListBlobHierarchySegmentResponse } from 
 import * as errors from '../../../errors/errors.ts';
 import type { Http, Service } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
-import { unmarked, type KeptAttributes, type Listing, type ObjectFacts } from '../core/objects.ts';
+import { keptOf, type KeptAttributes, type Listing, type ObjectFacts } from '../core/objects.ts';
 
 const byCode = errors.errorsByCode(
   [errors.NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
@@ -75,11 +75,10 @@ const factsOf = (
 export const WRITE_MARK = 'stowagewrite';
 
 /** Of a response about one blob. */
-export const fullFactsOf = (found: Reported & KeptAttributes, size: number | undefined): ObjectFacts => {
-  const { cacheControl, contentDisposition, contentLanguage } = found;
-  const metadata = unmarked(found.metadata, WRITE_MARK);
-  return { ...factsOf(found, size), kept: { cacheControl, contentDisposition, contentLanguage, metadata } };
-};
+export const fullFactsOf = (found: Reported & KeptAttributes, size: number | undefined): ObjectFacts => ({
+  ...factsOf(found, size),
+  kept: keptOf(found, WRITE_MARK),
+});
 
 type ListedPage = Pick<ContainerListBlobHierarchySegmentResponse, 'segment' | 'continuationToken'>;
 

@@ -184,7 +184,7 @@ export class AzureObjects extends Uploads implements Objects {
   async #copyOf(from: string, { size }: ObjectFacts, to: string, options: OperationOptions) {
     const made = await this.#properties(to, options);
     const isWhole = made?.copyStatus === 'pending' || made?.contentLength === size;
-    const url = await this.#requests.locally(
+    const url = await this.#requests.run(
       `Copy ${from}`,
       undefined,
       async ({ container }) => container.getBlobClient(from).url,

@@ -19,12 +19,14 @@ export interface KeptAttributes {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Metadata without the mark of a write. */
-export const unmarked = (
-  metadata: Readonly<Record<string, string>> = {},
+/** The kept ones of a service's attributes. @param mark name of the metadata that marks a write */
+export const keptOf = (
+  { cacheControl, contentDisposition, contentLanguage, metadata = {} }: KeptAttributes,
   mark: string,
-): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== mark));
+): KeptAttributes => {
+  const others = Object.entries(metadata).filter(([name]) => name !== mark);
+  return { cacheControl, contentDisposition, contentLanguage, metadata: Object.fromEntries(others) };
+};
 
 /** Properties of an object that a service reports. */
 export interface ObjectFacts {

@@ -135,7 +135,7 @@ export class Requests<Client> {
   async send<T>(operation: string, signal: AbortSignal | undefined, work: Work<Client, T>): Promise<T> {
     const once = async (attempt: number): Promise<T> => {
       const free = await this.#others.take(signal);
-      return this.#run(operation, signal, (client, http) => work(client, http, attempt), free);
+      return this.run(operation, signal, (client, http) => work(client, http, attempt), free);
     };
     return this.#repeat(signal, once);
   }
@@ -149,7 +149,7 @@ export class Requests<Client> {
     const once = async (attempt: number): Promise<Download> => {
       const release = await this.#reads.take(signal);
       try {
-        const opened = await this.#run(operation, signal, (client, http) => work(client, http, attempt));
+        const opened = await this.run(operation, signal, (client, http) => work(client, http, attempt));
         opened.body.once('close', release);
         return { ...opened, failure: (error) => this.#errorOf(error, operation) };
       } catch (error) {
@@ -158,15 +158,6 @@ export class Requests<Client> {
       }
     };
     return this.#repeat(signal, once);
-  }
-
-  /** Runs work of the client that sends no request. */
-  locally<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: (client: Client) => Promise<T>,
-  ): Promise<T> {
-    return this.#run(operation, signal, work);
   }
 
   /** Later requests fail. */
@@ -192,8 +183,11 @@ export class Requests<Client> {
     }
   }
 
-  /** @param ended called when the work has ended, also after the signal has aborted */
-  async #run<T>(
+  /**
+   * Runs work once, without waiting for a connection: by itself for work that sends no request.
+   * @param ended called when the work has ended, also after the signal has aborted
+   */
+  async run<T>(
     operation: string,
     signal: AbortSignal | undefined,
     work: (client: Client, http: Http) => Promise<T>,

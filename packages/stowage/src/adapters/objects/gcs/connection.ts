@@ -30,7 +30,7 @@ const exchange = (
       method,
       headers: isBodiless ? headers : { ...headers, 'content-length': String(length) },
       agent: agents.of(url.href),
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     request.once('error', reject);
     request.once('response', (response) => {

@@ -87,7 +87,7 @@ export class GcsObjects extends GcsBucket implements Objects {
   }
 
   signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined> {
-    return this.client.requests.locally(`Sign ${key}`, options.signal, (login) =>
+    return this.client.requests.run(`Sign ${key}`, options.signal, (login) =>
       signedUrlOf(login, this.options, key, options),
     );
   }

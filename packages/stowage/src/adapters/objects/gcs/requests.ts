@@ -2,8 +2,8 @@ import { CorruptError, ifMissing } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { Uploads, type MarkedObject, type UploadTarget } from '../core/uploads.ts';
 import {
+  keptOf,
   pagesOf,
-  unmarked,
   type Download,
   type ObjectFacts,
   type ObjectPage,
@@ -49,10 +49,7 @@ export abstract class GcsBucket extends Uploads {
 
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const found = await this.resource(key, `${KNOWN},${KEPT}`, options);
-    if (found === undefined) return undefined;
-    const { cacheControl, contentDisposition, contentLanguage } = found;
-    const metadata = unmarked(found.metadata, WRITE_MARK);
-    return { ...factsOf(found), kept: { cacheControl, contentDisposition, contentLanguage, metadata } };
+    return found && { ...factsOf(found), kept: keptOf(found, WRITE_MARK) };
   }
 
   pages(

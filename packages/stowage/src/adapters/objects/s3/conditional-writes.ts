@@ -116,7 +116,7 @@ export class ConditionalWrites {
     } catch (error) {
       if (!(error instanceof ChangedMeanwhileError) || this.known.reserve !== true) throw error;
       const head = await this.#bucket.findHead(key, options);
-      const now = await this.#bucket.requests.locally('clock', undefined, async (s3) => serviceTime(s3));
+      const now = await this.#bucket.requests.run('clock', undefined, async (s3) => serviceTime(s3));
       const { etag: left, reserved } = factsOf(head ?? {}, 0, now);
       const holder = reserved && head?.Metadata?.[HOLDER];
       const isOurs = holder !== undefined && holder === this.#unfreed.get(key);

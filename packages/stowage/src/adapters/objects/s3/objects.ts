@@ -52,7 +52,7 @@ export class S3Objects extends S3Uploads implements Objects {
   signedUrl(Key: string, options: port.TemporaryUrlOptions): Promise<string> {
     const { lifetime, contentType, disposition, signal } = options;
     const as = { ResponseContentType: contentType, ResponseContentDisposition: disposition };
-    return this.bucket.requests.locally(`sign ${Key}`, signal, (s3) =>
+    return this.bucket.requests.run(`sign ${Key}`, signal, (s3) =>
       signedUrlOf(s3, { Bucket: this.bucket.name, Key, ...as }, lifetime),
     );
   }

@@ -9,7 +9,7 @@ import type {
 import * as errors from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { firstKey } from '../core/lookup.ts';
-import { unmarked, type Download, type KeptAttributes, type ObjectFacts } from '../core/objects.ts';
+import { keptOf, type Download, type KeptAttributes, type ObjectFacts } from '../core/objects.ts';
 import type { Http, Requests } from '../core/requests.ts';
 import { markedWrite, type MarkedObject } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
@@ -28,15 +28,16 @@ type Attributes = Pick<
 >;
 
 /** Attributes that new content keeps: those in ASCII, because the SDK signs other letters wrongly. */
-const keptOf = (head: Attributes): KeptAttributes => {
+const keptIn = (head: Attributes): KeptAttributes => {
   const ascii = (text: string | undefined) => (/^[ -~]*$/u.test(text ?? '') ? text : undefined);
-  const metadata = Object.entries(unmarked(head.Metadata, WRITE_MARK));
-  return {
+  const metadata = Object.entries(head.Metadata ?? {}).filter(([, text]) => ascii(text) !== undefined);
+  const kept = {
     cacheControl: ascii(head.CacheControl),
     contentDisposition: ascii(head.ContentDisposition),
     contentLanguage: ascii(head.ContentLanguage),
-    metadata: Object.fromEntries(metadata.filter(([, text]) => ascii(text) !== undefined)),
+    metadata: Object.fromEntries(metadata),
   };
+  return keptOf(kept, WRITE_MARK);
 };
 
 /** As parameters of a request. */
@@ -108,7 +109,7 @@ export class Bucket {
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const head = await this.findHead(key, options);
     const facts = head && factsOf(head, head.ContentLength);
-    return facts && (facts.reserved === undefined ? { ...facts, kept: keptOf(head) } : undefined);
+    return facts && (facts.reserved === undefined ? { ...facts, kept: keptIn(head) } : undefined);
   }
 
   /** As `head`; undefined when no object has the key. */
@@ -154,7 +155,7 @@ export class Bucket {
           throw new errors.CorruptError({ detail: 'a response to GetObject has no body' });
         const length = output.ContentLength;
         const facts = factsOf(output, wholeSize(output.ContentRange) ?? length);
-        if (facts.reserved === undefined) return { facts: { ...facts, kept: keptOf(output) }, length, body };
+        if (facts.reserved === undefined) return { facts: { ...facts, kept: keptIn(output) }, length, body };
         body.destroy();
         throw new errors.NotFoundError({ detail: 'the object only reserves its key' });
       });

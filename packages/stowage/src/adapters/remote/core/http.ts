@@ -123,7 +123,7 @@ export const pause = async (
   signal?.throwIfAborted();
   const most = Math.min(longestMs, firstMs * 2 ** (attempt - 1));
   const wait = Math.min(longestMs, leastMs) + most * (0.5 + Math.random() / 2);
-  await setTimeout(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
+  await setTimeout(wait, undefined, { signal }).catch((error: unknown) => {
     signal?.throwIfAborted();
     throw error;
   });
