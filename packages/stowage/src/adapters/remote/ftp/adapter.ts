@@ -3,9 +3,9 @@ import { consumeContent, withSpooled } from '../../../storage/content.ts';
 import * as errors from '../../../errors/errors.ts';
 import { passBody } from '../core/body.ts';
 import { ConnectionPool } from '../core/connections.ts';
-import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
+import { type Base, type Found, type ListedEntry, missingRoot, type Names } from '../paths/session.ts';
 import { type PathLocks, PathStore } from '../paths/store.ts';
-import { isElsewhere, putFile, requireFree } from '../paths/write.ts';
+import { isElsewhere, putFile, requireFree, requireStored } from '../paths/write.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
@@ -96,11 +96,7 @@ export class FtpStore extends PathStore<Session> {
 
   async writeNew(session: Session, path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<Found> {
     const size = await session.store(path, chunks);
-    const found = await session.stored(path);
-    if (found === undefined) throw new errors.NotFoundError({ detail: 'the folder of the upload is gone' });
-    if ((found.size ?? size) !== size)
-      throw new errors.CorruptError({ detail: `stored ${String(found?.size)} of ${String(size)} bytes` });
-    return { ...found, size };
+    return requireStored(await session.stored(path), size);
   }
 
   /** Copies through a local file: one connection cannot transfer both ways, and two could deadlock. */
@@ -200,15 +196,10 @@ export class FtpStore extends PathStore<Session> {
       return { directory, prefix: this.#prefix.segments };
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
-      // The client has not asked for anything yet, so a missing directory must not become its response.
-      if (!(failure instanceof errors.NotFoundError) && !isPlainRefusal(failure)) throw failure;
-      throw missingRoot(error);
+      throw failure instanceof errors.NotFoundError || isPlainRefusal(failure) ? missingRoot(error) : failure;
     }
   }
 }
-
-const missingRoot = (cause?: unknown): Error =>
-  new errors.StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
 
 const isLost = (error: unknown): boolean =>
   error instanceof errors.StorageUnavailableError &&

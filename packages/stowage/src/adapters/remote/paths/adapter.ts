@@ -17,7 +17,7 @@ import {
   staleIn,
 } from './session.ts';
 import type { PathStore } from './store.ts';
-import { isElsewhere, putFile, requireFree } from './write.ts';
+import { isElsewhere, putFile, requireFree, requireWritable } from './write.ts';
 
 /** Longest time until a change with a lost response becomes visible on the server. */
 const LATE_MS = 60_000;
@@ -93,9 +93,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
 
   async write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     return consumeContent(content, options, async (chunks) => {
-      if (options.ifMatch !== undefined) throw new errors.UnsupportedError({ detail: 'ifMatch on writes' });
-      if (path.isRoot)
-        throw options.createOnly === true ? new errors.AlreadyExistsError() : new errors.WrongKindError();
+      requireWritable(path, options);
       await this.#store.prepare(path, options, true);
       return putFile(this.#store, path, options, (session, temp) =>
         this.#store.writeNew(session, temp, chunks, options.derived === true),

@@ -31,6 +31,10 @@ export interface Base {
   readonly prefix: readonly string[];
 }
 
+/** The error for a missing directory. NotFoundError would become the response to the client's first request. */
+export const missingRoot = (cause?: unknown): errors.StorageUnavailableError =>
+  new errors.StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
+
 /** The path on the server of an entry below the root. */
 export const pathOn = ({ directory, prefix }: Base, segments: readonly string[]): string =>
   [directory.replace(/\/$/u, ''), ...prefix, ...segments].join('/') || '/';

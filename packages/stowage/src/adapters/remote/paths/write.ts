@@ -1,5 +1,5 @@
-import { AlreadyExistsError, WrongKindError } from '../../../errors/errors.ts';
-import type { PutOptions, Stat } from '../../../storage/adapter.ts';
+import * as errors from '../../../errors/errors.ts';
+import type { PutOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { newTempName } from '../core/temporary.ts';
 import { ROOT, type Found, type Names, type PathSession } from './session.ts';
@@ -8,8 +8,25 @@ import type { PathStore } from './store.ts';
 /** @throws AlreadyExistsError, WrongKindError when the entry at a target is in the way */
 export const requireFree = (found: Found | undefined, isNew: boolean): void => {
   if (found === undefined) return;
-  if (isNew) throw new AlreadyExistsError();
-  if (found.kind !== 'file') throw new WrongKindError();
+  if (isNew) throw new errors.AlreadyExistsError();
+  if (found.kind !== 'file') throw new errors.WrongKindError();
+};
+
+/** Rejects what these servers cannot store: a condition, and content for the root. */
+export const requireWritable = (
+  path: SourcePath,
+  { ifMatch, createOnly = false }: Pick<WriteOptions, 'ifMatch' | 'createOnly'>,
+): void => {
+  if (ifMatch !== undefined) throw new errors.UnsupportedError({ detail: 'ifMatch on writes' });
+  if (path.isRoot) requireFree(ROOT, createOnly);
+};
+
+/** Verifies what the server has stored of `size` bytes. @throws NotFoundError, CorruptError */
+export const requireStored = (found: Found | undefined, size: number): Found => {
+  if (found === undefined) throw new errors.NotFoundError({ detail: 'the upload is gone' });
+  if (found.size !== undefined && found.size !== size)
+    throw new errors.CorruptError({ detail: `stored ${found.size} of ${size} bytes` });
+  return { ...found, size };
 };
 
 /** Whether a file differs from its target. @throws NotFoundError, WrongKindError, AlreadyExistsError */
@@ -19,9 +36,9 @@ export const isElsewhere = async (
   { from, to }: Names,
   { createOnly = false }: PutOptions,
 ): Promise<boolean> => {
-  if ((await store.stat(session, from)).kind === 'folder') throw new WrongKindError();
+  if ((await store.stat(session, from)).kind === 'folder') throw new errors.WrongKindError();
   if (to.isRoot) requireFree(ROOT, createOnly);
-  if (from.equals(to) && createOnly) throw new AlreadyExistsError();
+  if (from.equals(to) && createOnly) throw new errors.AlreadyExistsError();
   return !from.equals(to);
 };
 

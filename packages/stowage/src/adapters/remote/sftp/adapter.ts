@@ -2,7 +2,7 @@ import type { Stats } from 'ssh2';
 import { Spellings } from '../../support/spellings.ts';
 import * as errors from '../../../errors/errors.ts';
 import { ConnectionPool } from '../core/connections.ts';
-import type { Base, ListedEntry, Names } from '../paths/session.ts';
+import { type Base, type ListedEntry, missingRoot, type Names } from '../paths/session.ts';
 import { PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
 import type * as port from '../../../storage/adapter.ts';
@@ -189,12 +189,7 @@ export class SftpStore extends PathStore<Session> {
       return { directory, prefix: this.#prefix.segments };
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
-      // The client has not asked for anything yet, so a missing directory must not become its response.
-      if (!(failure instanceof errors.NotFoundError)) throw failure;
-      throw new errors.StorageUnavailableError({
-        detail: 'the directory of the source is missing',
-        cause: error,
-      });
+      throw failure instanceof errors.NotFoundError ? missingRoot(error) : failure;
     }
   }
 }

@@ -1,6 +1,7 @@
 import { createLimiter } from '../../../basics/concurrency/queues.ts';
-import { CorruptError, ifOnly, NotFoundError, UnsupportedError } from '../../../errors/errors.ts';
+import { ifOnly, UnsupportedError } from '../../../errors/errors.ts';
 import type { Found, Names } from '../paths/session.ts';
+import { requireStored } from '../paths/write.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { PIECE, readAhead, TOGETHER, type OpenFile } from './read.ts';
 import type { Session } from './session.ts';
@@ -62,11 +63,7 @@ const storeNew = (
   };
   const storing = session.withHandle('wx', path, filling).then(async (size) => {
     // Only after the close: servers in front of an object store create the file then.
-    const found = await session.stored(path);
-    if (found === undefined) throw new NotFoundError({ detail: 'the upload is gone' });
-    if (found.size !== undefined && found.size !== size)
-      throw new CorruptError({ detail: `stored ${String(found.size)} of ${String(size)} bytes` });
-    return { ...found, size };
+    return requireStored(await session.stored(path), size);
   });
   // An unspecific rejection may mean that the disk is full.
   return storing.catch(async (error: unknown) => {

@@ -73,12 +73,6 @@ const stat = async (store: Store, path: SourcePath, options: port.OperationOptio
   return found;
 };
 
-const requireWritable = (path: SourcePath, options: Omit<port.WriteOptions, 'size'>): void => {
-  if (options.ifMatch !== undefined) throw new errors.UnsupportedError({ detail: 'ifMatch on writes' });
-  if (path.isRoot)
-    throw options.createOnly === true ? new errors.AlreadyExistsError() : new errors.WrongKindError();
-};
-
 const refuseRoot = (path: SourcePath, what: 'moved' | 'removed'): void => {
   if (path.isRoot) throw new errors.StorageDeniedError({ detail: `the root is not ${what}` });
 };
@@ -105,11 +99,8 @@ const createAdapter = (store: Store, identity: port.StoreIdentity) =>
       return openFile(store.resources, path, known, options);
     },
     write: (path, content, options = {}) =>
-      consumeContent(content, options, async (chunks) => {
-        requireWritable(path, options);
-        return writeFile(store, path, chunks, options);
-      }),
-    stage: (content, options = {}) => stageFile(store, content, options, requireWritable),
+      consumeContent(content, options, (chunks) => writeFile(store, path, chunks, options)),
+    stage: (content, options = {}) => stageFile(store, content, options),
     makeFolder: async (path, options = {}) => {
       await store.prepare(path, options, true);
       await store.makeFolder(path, options);

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
-import { type SpooledFile, withSpooled } from '../../../storage/content.ts';
+import { type SpooledFile, streamOf, withSpooled } from '../../../storage/content.ts';
 import { stageLocally } from '../../../storage/staging.ts';
 import { mimeTypeOf } from '../../../basics/content/file-type.ts';
 import { AlreadyExistsError, CorruptError, IntoItselfError, WrongKindError } from '../../../errors/errors.ts';
@@ -18,6 +18,7 @@ import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './list.ts';
 import { giveFolderName, giveName, isGone } from './change.ts';
 import type { Names } from '../paths/session.ts';
+import { requireWritable } from '../paths/write.ts';
 import type { Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
@@ -125,12 +126,12 @@ export const writeFile = async (
   chunks: AsyncIterable<Uint8Array>,
   options: WriteOptions,
 ): Promise<Stat> => {
+  requireWritable(path, options);
   const { size, signal } = options;
   const content = Readable.from(chunks, { objectMode: false });
   if (size !== undefined && size <= MOST_IN_MEMORY) {
     const bytes = await buffer(content);
-    const open = (): Readable => Readable.from([bytes], { objectMode: false });
-    return putFile(store, path, { open, size, repeatable: true }, options);
+    return putFile(store, path, { open: () => streamOf(bytes), size, repeatable: true }, options);
   }
   if (size !== undefined && !store.resources.client.mayRepeat)
     return putFile(store, path, { open: () => content, size, repeatable: false }, options);
@@ -145,7 +146,6 @@ export const stageFile = (
   store: Store,
   content: Readable,
   options: OperationOptions,
-  requireWritable: (path: SourcePath, options: WriteOptions) => void,
 ): Promise<StagedFile> => {
   let sent: { readonly temp: SourcePath; readonly stat: Stat } | undefined;
   const drop = async (): Promise<void> => {
