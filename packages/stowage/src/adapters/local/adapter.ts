@@ -2,12 +2,12 @@ import { close, createReadStream, read } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type * as port from '../../storage/adapter.ts';
-import { consumeContent } from '../../storage/content.ts';
+import { consumeContent, streamOf } from '../../storage/content.ts';
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { copyTree } from '../../storage/copy-tree.ts';
 import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { attempt, closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
+import { attempt, closeFile, exactLstat, followedStat, statOf, openForReading } from './system.ts';
 import { readWhole } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
@@ -47,7 +47,7 @@ const wholeFile = (stat: port.Stat, bytes: Uint8Array): port.ReadResult => ({
   bytes,
   // Created on access: for a small file the stream would take most of the time.
   get stream() {
-    return Readable.from([bytes], { objectMode: false });
+    return streamOf(bytes);
   },
 });
 
@@ -62,7 +62,7 @@ const openFile = async ({ walker }: LocalStore, path: SourcePath) => {
       const stat = statOf(path.name, stats);
       if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });
       if (stat.kind === 'folder') throw new WrongKindError();
-      return { fd, stat: { ...stat, etag: etagOf(stats) } };
+      return { fd, stat };
     });
   } catch (error) {
     if (opened !== undefined) await closeFile(opened);

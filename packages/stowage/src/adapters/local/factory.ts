@@ -1,4 +1,4 @@
-import { mkdir, realpath, access, stat } from 'node:fs/promises';
+import { access, constants, mkdir, realpath, stat } from 'node:fs/promises';
 import { resolve, sep, dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { fromSystemError, succeeds, systemCode } from '../../basics/files/system-errors.ts';
@@ -17,7 +17,6 @@ import { sweepLeftovers } from './sweep.ts';
 import { closing, lstatOf, makeDirectory, openDirectory, readMounts, removeEmpty } from './system.ts';
 import { createSystemCopies } from './copies.ts';
 import { TempAreas } from './temp-area.ts';
-import { constants } from 'node:fs';
 
 const nearestFolder = async (path: string): Promise<{ readonly path: string; readonly uid: number }> => {
   const found = await stat(path).catch((error: unknown) => {
@@ -123,23 +122,20 @@ export interface LocalOptions {
 }
 
 const chooseConfinement = async (root: string, wanted: LocalOptions['confinement']): Promise<Confinement> => {
-  const handles =
-    wanted === 'handles' || (wanted === undefined && (await HandleConfinement.isAvailable(root)));
-  return handles ? new HandleConfinement(root) : new PathConfinement(root);
+  const chosen = wanted ?? ((await HandleConfinement.isAvailable(root)) ? 'handles' : 'paths');
+  return chosen === 'handles' ? new HandleConfinement(root) : new PathConfinement(root);
 };
 
 /** Runs in the background: leftovers do not disturb requests. `stop` waits for a running sweep. */
 const sweepNowAndThen = (
   { root, walker, areas }: Pick<LocalStore, 'root' | 'walker' | 'areas'>,
   log: Logger,
-): { readonly stop: () => Promise<void> } => {
-  let running = Promise.resolve();
+): { readonly stop: () => Promise<unknown> } => {
+  let running: Promise<unknown> = Promise.resolve();
   const sweep = (): void => {
     // The sweep logs entries that cannot be removed. A root that cannot be opened makes every operation fail.
-    running = running
-      .then(() => Promise.all([areas.touch(), sweepLeftovers(root, walker, Date.now(), log)]))
-      .then(() => undefined)
-      .catch(() => undefined);
+    const once = () => Promise.all([areas.touch(), sweepLeftovers(root, walker, Date.now(), log)]);
+    running = running.then(once).catch(() => undefined);
   };
   const timer = setInterval(sweep, SWEEP_MS).unref();
   sweep();

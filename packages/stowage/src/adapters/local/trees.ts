@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ifCode, succeeds, systemCode } from '../../basics/files/system-errors.ts';
-import { inParallel } from '../../basics/concurrency/queues.ts';
+import { forEachAtOnce, inParallel } from '../../basics/concurrency/queues.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';
@@ -104,13 +104,8 @@ const removeAll = async (
     if (batch.length === 0) return removed;
     removed += batch.length;
     const others = batch.filter((entry) => !entry.isFolder);
-    for (let start = 0; start < others.length; start += REMOVALS) {
-      const group = others.slice(start, start + REMOVALS);
-      const removals = group.map(({ name }) => removeTree(confinement, folder, name, false));
-      // Waits for all of them: afterwards the folder's handle is closed, and its number may be reused.
-      const failed = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
-      if (failed?.status === 'rejected') throw failed.reason;
-    }
+    // Waits for all of them: afterwards the folder's handle is closed, and its number may be reused.
+    await forEachAtOnce(REMOVALS, others, ({ name }) => removeTree(confinement, folder, name, false));
     for (const { name, isFolder } of batch) {
       if (isFolder && (await raise?.(name)) !== true) await removeTree(confinement, folder, name);
     }
