@@ -3,7 +3,6 @@ import type { Stat } from './entry.ts';
 import type { OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 
-export type { Entry, EntryKind, Stat } from './entry.ts';
 export type * from './readable.ts';
 
 export interface PutOptions extends OperationOptions {

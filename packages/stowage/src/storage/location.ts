@@ -32,6 +32,10 @@ export const containsLocation = (outer: Located, inner: Located): boolean => {
   return outerSegments.every((segment, index) => segment === innerSegments[index]);
 };
 
+/** Whether one location equals or contains the other. */
+export const overlaps = (one: Located, other: Located): boolean =>
+  containsLocation(one, other) || containsLocation(other, one);
+
 export const isSameLocation = (one: Located, other: Located): boolean =>
   containsLocation(one, other) && containsLocation(other, one);
 
@@ -74,8 +78,6 @@ interface Holder extends Pick<LockOptions, 'isOfFile'> {
 export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
   const holders = new Set<Holder>();
   let waiting = 0;
-  const overlaps = (one: Located, other: Located): boolean =>
-    containsLocation(one, other) || containsLocation(other, one);
   const findHolder = (wanted: readonly Located[], { passesFiles }: LockOptions): Holder | undefined =>
     [...holders].find(
       ({ locations, isOfFile }) =>

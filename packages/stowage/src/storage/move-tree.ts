@@ -63,13 +63,11 @@ const removeOriginal = async (
  * Whether the store shows the original, so that its copy can be removed. After a removal with a lost response
  * the store may reject a second attempt: the copy is then the only file left.
  */
-const isSeen = async ({ storage, path }: StoreLocation): Promise<boolean> => {
-  try {
-    return (await storage.stat(path)).kind === 'file';
-  } catch {
-    return false;
-  }
-};
+const isSeen = ({ storage, path }: StoreLocation): Promise<boolean> =>
+  storage.stat(path).then(
+    ({ kind }) => kind === 'file',
+    () => false,
+  );
 
 /** The error of a move for which it is unknown whether the original was removed. */
 export const originalMayStay = (cause?: unknown): errors.MovedInPartError =>

@@ -1,6 +1,6 @@
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import type { Entry, ListOptions, StagedFile, StorageAdapter } from '../../../storage/adapter.ts';
-import { containsLocation, type StoreLocation } from '../../../storage/location.ts';
+import { overlaps, type StoreLocation } from '../../../storage/location.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 
 /** Maximum entries kept for other readers while listings run, of all listings together: some 20 MB. */
@@ -78,9 +78,7 @@ export class SharedListings {
 
   /** Stops sharing listings of folders above or below the changed path, in every store. */
   #close(changed: StoreLocation): void {
-    for (const running of this.#running)
-      if (containsLocation(running, changed) || containsLocation(changed, running))
-        this.#running.delete(running);
+    for (const running of this.#running) if (overlaps(running, changed)) this.#running.delete(running);
   }
 
   async *#joinOrRun(location: StoreLocation, options: ListOptions) {
