@@ -4,8 +4,7 @@ import { AlreadyExistsError, SourcePath } from 'stowage/storage';
 import {
   createNameReservations,
   createSilentLogger,
-  fileCopyNames,
-  folderCopyNames,
+  copyNames,
   memoryFactory,
   takeFreeName,
   uploadNames,
@@ -161,10 +160,10 @@ describe('numbered names', () => {
   });
 
   it('of copies keep the extension of files and the dots of folders', () => {
-    expect(fileCopyNames('a.b.txt').at(2)).toBe('a.b (2).txt');
-    expect(fileCopyNames('a.b.txt').numberOf('a.b (2).txt', false)).toBe(2);
-    expect(folderCopyNames('v1.2').at(2)).toBe('v1.2 (2)');
-    expect(folderCopyNames('v1.2').numberOf('v1.2 (2)', false)).toBe(2);
+    expect(copyNames('a.b.txt', 'file').at(2)).toBe('a.b (2).txt');
+    expect(copyNames('a.b.txt', 'file').numberOf('a.b (2).txt', false)).toBe(2);
+    expect(copyNames('v1.2', 'folder').at(2)).toBe('v1.2 (2)');
+    expect(copyNames('v1.2', 'folder').numberOf('v1.2 (2)', false)).toBe(2);
   });
 
   it('stay names of 255 bytes, and are found again', () => {

@@ -1,4 +1,4 @@
-import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
+import { copyNames } from '../basics/content/file-name.ts';
 import type {
   Change,
   Describe,
@@ -80,10 +80,9 @@ const copyInside = async (
 const copy = async (context: StageContext, change: Transfer): Promise<void> => {
   const { open, from, item, path: wanted } = change;
   const { kind, size: bytes } = item.stat;
-  const names = kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name);
   const isInside = from.source === open.source;
   const search = {
-    ...searchIn(context, open, wanted.parent, names),
+    ...searchIn(context, open, wanted.parent, copyNames(wanted.name, kind)),
     first: isInside && wanted.equals(item.path) ? 1 : 0,
     isCostly: !isInside,
   };

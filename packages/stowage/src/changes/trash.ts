@@ -1,4 +1,4 @@
-import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
+import { copyNames } from '../basics/content/file-name.ts';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import * as errors from '../errors/errors.ts';
 import { isUnreadable } from '../storage/records.ts';
@@ -74,9 +74,7 @@ const bringBack = async (context: StageContext, change: Restore): Promise<void> 
   const { signal, log, done } = context;
   const { open, path: wanted, record } = change;
   const storage = storeOf(open);
-  const { name } = wanted;
-  const names = record.kind === 'file' ? fileCopyNames(name) : folderCopyNames(name);
-  const search = searchIn(context, open, wanted.parent, names);
+  const search = searchIn(context, open, wanted.parent, copyNames(wanted.name, record.kind));
   const take = async (path: SourcePath): Promise<SourcePath> => {
     if (!path.equals(wanted)) {
       await requireRights({ ...change, path });

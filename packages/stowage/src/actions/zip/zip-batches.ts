@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { fileCopyNames, isWindowsDevice, withoutCase } from '../../basics/content/file-name.ts';
+import { copyNames, isWindowsDevice, withoutCase } from '../../basics/content/file-name.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ReusedMemory, SourceView } from '../../view/source-view.ts';
@@ -159,7 +159,7 @@ export class PortableNames {
       this.#taken.set(key, 1);
       return parent + name;
     }
-    const names = fileCopyNames(name);
+    const names = copyNames(name, 'file');
     for (; ; number += 1) {
       const numbered = parent + names.at(number);
       if (this.#taken.has(withoutCase(numbered))) continue;

@@ -150,13 +150,12 @@ export const uploadNames = (name: string): NumberedNames =>
 
 const COPY = / \((\d+)\)$/u;
 
-/** `name.ext`, `name (1).ext`, `name (2).ext`…: names of copied files. */
-export const fileCopyNames = (name: string): NumberedNames =>
-  numbered((number) => (number === 0 ? name : withFileSuffix(name, ` (${String(number)})`)), COPY);
-
-/** `name`, `name (1)`, `name (2)`…: names of copied folders, which have no extension. */
-export const folderCopyNames = (name: string): NumberedNames =>
-  numbered((number) => (number === 0 ? name : withFolderSuffix(name, ` (${String(number)})`)), COPY, String);
+/** `name.ext`, `name (1).ext`, `name (2).ext`…: names of copies. Those of folders have no extension. */
+export const copyNames = (name: string, kind: 'file' | 'folder'): NumberedNames => {
+  const withSuffix = kind === 'file' ? withFileSuffix : withFolderSuffix;
+  const at = (number: number): string => (number === 0 ? name : withSuffix(name, ` (${String(number)})`));
+  return numbered(at, COPY, kind === 'file' ? undefined : String);
+};
 
 /**
  * A form of the text that is the same for all letter cases. Converts both ways, because some letters have one

@@ -2,7 +2,7 @@ import { giveFreeName } from '../../support/free-names.ts';
 import { respell, Spellings } from '../../support/spellings.ts';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
+import { copyNames } from '../../../basics/content/file-name.ts';
 import * as errors from '../../../errors/errors.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
@@ -186,7 +186,6 @@ export abstract class PathStore<Session extends PathSession> {
    * server refuses to rename stays hidden. Returns false while the server cannot be reached.
    */
   async showAgain({ from, to }: Names, kind: port.EntryKind): Promise<boolean> {
-    const names = (kind === 'folder' ? folderCopyNames : fileCopyNames)(to.name);
     const show = (name: string): Promise<void> => {
       const free = to.parent.below(name);
       return this.lock(free, {}, () =>
@@ -197,6 +196,7 @@ export abstract class PathStore<Session extends PathSession> {
         }),
       );
     };
+    const names = copyNames(to.name, kind);
     return giveFreeName(names, show).catch((error: unknown) => refusalOf(error) !== undefined);
   }
 

@@ -1,4 +1,4 @@
-import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
+import { copyNames } from '../../../basics/content/file-name.ts';
 import * as errors from '../../../errors/errors.ts';
 import { giveFreeName } from '../../support/free-names.ts';
 import { decomposed } from '../../support/spellings.ts';
@@ -77,10 +77,9 @@ const reserved = (
 
 /** Renames a hidden entry, if it exists, back to its name, or to a numbered one when that has been taken. */
 const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath, kind: 'file' | 'folder') => {
-  const [numbered, give] =
-    kind === 'folder' ? [folderCopyNames, giveFolderName] : ([fileCopyNames, giveName] as const);
+  const give = kind === 'folder' ? giveFolderName : giveName;
   if (await isGone(store, hidden)) return true;
-  return giveFreeName(numbered(path.name), (name) =>
+  return giveFreeName(copyNames(path.name, kind), (name) =>
     give(store, { from: hidden, to: path.parent.below(name) }, { createOnly: true }),
   );
 };
