@@ -67,7 +67,9 @@ it('the messages in the tables of what the log shows are those of the stores', a
   const stale: string[] = [];
   for (const kind of ['ftp', 'sftp', 'webdav']) {
     const files = (
-      await Promise.all(['core', kind].map((room) => below(`packages/stowage/src/adapters/remote/${room}`)))
+      await Promise.all(
+        ['core', 'paths', kind].map((room) => below(`packages/stowage/src/adapters/remote/${room}`)),
+      )
     )
       .flat()
       .filter((path) => path.endsWith('.ts'));
