@@ -12,7 +12,7 @@ import { createClient, type Client } from 'stowage/client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startService } from '../robustness/service.ts';
 import { ask, create } from '../protocol/tus-client.ts';
-import { createRedisConnection, createRedisQueue } from '#internals';
+import { createRedisConnection, RedisQueue } from '#internals';
 import { silent } from '../protocol/service.ts';
 import { redisMissing, startMovingAddress, startRedis } from './redis.ts';
 
@@ -95,7 +95,7 @@ describe.skipIf(redisMissing !== undefined)(
       const { url } = await startRedis();
       const connections = [0, 1].map(() => createRedisConnection({ url, prefix: 'test' }, silent));
       onTestFinished(async () => void (await Promise.all(connections.map((one) => one.close()))));
-      const queues = connections.map((one) => createRedisQueue(one, 'events', 10, silent));
+      const queues = connections.map((one) => new RedisQueue(one, 'events', 10, silent));
       for (const value of ['first', 'second']) await queues[0]?.add(value);
       const heads = await Promise.all(queues.map((queue) => queue.oldest(1)));
       expect(heads).toMatchObject([[{ value: 'first' }], [{ value: 'first' }]]);
@@ -112,7 +112,7 @@ describe.skipIf(redisMissing !== undefined)(
       const redis = await startRedis();
       const connection = createRedisConnection({ url: redis.url, prefix: 'test' }, silent);
       onTestFinished(() => connection.close());
-      const queue = createRedisQueue(connection, 'events', 10_000, silent);
+      const queue = new RedisQueue(connection, 'events', 10_000, silent);
       let isAdded = false;
       const added = queue.add('own').then(() => (isAdded = true));
       const others: Promise<void>[] = [];
@@ -132,7 +132,7 @@ describe.skipIf(redisMissing !== undefined)(
       onTestFinished(() => connection.close());
       const errors: [string, object | undefined][] = [];
       const log = { ...silent, error: (text: string, more?: object) => void errors.push([text, more]) };
-      const queue = createRedisQueue(connection, 'events', 3, log);
+      const queue = new RedisQueue(connection, 'events', 3, log);
       await queue.add('first');
       await redis.stop();
       for (const value of ['second', 'third', 'fourth']) await queue.add(value);

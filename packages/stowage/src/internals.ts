@@ -88,7 +88,7 @@ export { TenantCache } from './sources/tenants.ts';
 export { createEmbeddedState } from './operations/state/create-state.ts';
 export { createFileQueue } from './operations/state/file-queue.ts';
 export { createRedisConnection } from './operations/state/redis-connection.ts';
-export { createRedisQueue } from './operations/state/redis-state.ts';
+export { RedisQueue } from './operations/state/redis-state.ts';
 export { KnownRecords } from './storage/moved/known-records.ts';
 export { createTrashRecords } from './storage/trash/record.ts';
 export { copyFileTo } from './storage/copy-tree.ts';

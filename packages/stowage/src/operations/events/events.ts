@@ -11,7 +11,7 @@ import { Webhook, type WebhookSettings } from './webhook.ts';
 /** Longest wait of `close()` for hooks of the host. */
 const HOOKS_MS = 10_000;
 
-export interface EventsParts {
+interface EventsParts {
   readonly before: ((event: ServiceEvent) => unknown) | undefined;
   readonly after: ((event: ServiceEvent) => unknown) | undefined;
   readonly sinks: readonly EventSink[];

@@ -58,7 +58,7 @@ const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
 
 export type WebhookSettings = Settings['webhooks'][number];
 
-export interface WebhookParts {
+interface WebhookParts {
   readonly state: State;
   readonly log: Logger;
   /** Number of earlier webhooks with the same URL. */

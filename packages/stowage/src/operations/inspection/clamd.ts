@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { parseClamdAddress } from '../../config/values.ts';
 import { InspectionUnavailableError } from '../../errors/errors.ts';
 
-export interface ClamdOptions {
+interface ClamdOptions {
   /** `tcp://host:port` or `unix:path`. */
   readonly address: string;
   readonly signal: AbortSignal;

@@ -189,9 +189,7 @@ export const fits = (
 /** The error for a full quota: with figures where `left` bytes are known to be too few. */
 export const notEnoughRoom = (limit: number | undefined, left: number | undefined): QuotaExceededError => {
   if (limit === undefined || left === undefined) return new QuotaExceededError();
-  return new QuotaExceededError({
-    details: { left: humanSize(Math.max(0, left)), limit: humanSize(limit) },
-  });
+  return new QuotaExceededError({ details: { left: humanSize(Math.max(0, left)), limit: humanSize(limit) } });
 };
 
 /** The error for `need` when `taken` is used already. */

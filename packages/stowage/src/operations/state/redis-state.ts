@@ -32,7 +32,11 @@ interface Leaving {
 
 const parsed = (text: string): QueueEntry | undefined => orUndefined(() => JSON.parse(text) as QueueEntry);
 
-class RedisQueue implements DurableQueue {
+/**
+ * A queue that instances share. While Redis cannot be reached, new entries wait in the memory of this
+ * process, up to the same number, and are added later in order. A close logs how many are lost with it.
+ */
+export class RedisQueue implements DurableQueue {
   readonly #connection: RedisConnection;
   readonly #key: string;
   readonly #most: number;
@@ -127,17 +131,6 @@ class RedisQueue implements DurableQueue {
     }
   }
 }
-
-/**
- * A queue that instances share. While Redis cannot be reached, new entries wait in the memory of this
- * process, up to the same number, and are added later in order. A close logs how many are lost with it.
- */
-export const createRedisQueue = (
-  connection: RedisConnection,
-  name: string,
-  most: number,
-  log: Logger,
-): DurableQueue => new RedisQueue(connection, name, most, log);
 
 /** A record and the time by the clock of Redis, because clocks of instances may differ. */
 const READ = `return { redis.call('GET', KEYS[1]), redis.call('TIME') }`;
@@ -235,7 +228,7 @@ export const createRedisState = (connection: RedisConnection, log: Logger): Stat
   return {
     records: new RedisRecords(connection),
     queue: (name, most) => {
-      const queue = createRedisQueue(connection, name, most, log);
+      const queue = new RedisQueue(connection, name, most, log);
       queues.push(queue);
       return queue;
     },

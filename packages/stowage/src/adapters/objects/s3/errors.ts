@@ -38,10 +38,7 @@ interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;
   readonly code?: unknown;
-  readonly $metadata?: {
-    readonly httpStatusCode?: number;
-    readonly requestId?: string;
-  };
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
   readonly $response?: { readonly headers?: Readonly<Record<string, string>> };
 }
 
