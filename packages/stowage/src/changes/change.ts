@@ -61,7 +61,7 @@ export interface Restore extends At {
 }
 
 /** Erases an item of the trash permanently. `path` is the path that it was removed from. */
-export interface Erase extends At {
+interface Erase extends At {
   readonly type: 'erase';
   readonly record: TrashRecord;
 }
@@ -135,7 +135,7 @@ export interface Describe extends At {
 }
 
 /** A document that is made but stored in no source. `make` returns its length in bytes. */
-export interface MakeDocument {
+interface MakeDocument {
   readonly type: 'document';
   readonly path: SourcePath;
   readonly make: () => Promise<number>;

@@ -8,7 +8,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 
 /** Numbers already used by variants of one name. */
-export type TakenNumbers = ReadonlySet<number>;
+type TakenNumbers = ReadonlySet<number>;
 
 /**
  * Names that running requests of this process are about to take. Concurrent uploads of one name then neither

@@ -91,7 +91,7 @@ export const renamedName = (
 const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
 
 /** Whether the name is that of a HEIC picture, a format that is never stored with `uploadImages`. */
-export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
+const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
 
 /** The image policy for an uploaded file of this name; undefined for files that are not pictures. */
 export const policyFor = (
@@ -176,7 +176,7 @@ export const requireUntaken = async (
 };
 
 /** The properties of an upload that are known before its bytes arrive. */
-export interface WantedUpload {
+interface WantedUpload {
   readonly folder: SourcePath;
   readonly filename: string;
   /** Size, where it is known. */

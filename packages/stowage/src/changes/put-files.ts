@@ -33,7 +33,7 @@ const digestOf = async (content: Readable, signal: AbortSignal): Promise<string>
  * one of the names that an upload gets, up to the first free one. Reads files of the same length.
  * @throws errors of the store
  */
-export const findStoredBefore = async (
+const findStoredBefore = async (
   { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal },
   wanted: SourcePath,
   staged: StagedFile,

@@ -13,7 +13,7 @@ export interface WalkedEntry {
   readonly entry: Entry;
 }
 
-export interface WalkOptions extends ListOptions {
+interface WalkOptions extends ListOptions {
   /** Returns false to skip a folder. Default: all are walked. */
   readonly enters?: (path: SourcePath, entry: Entry) => boolean;
   /** Skips subfolders that vanish during the walk, or that the store does not allow to read. */

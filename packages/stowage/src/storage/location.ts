@@ -43,7 +43,7 @@ const MAY_WAIT = 1000;
 /** An operation that never ends must not block all others forever. */
 const LONGEST_WAIT_MS = 60_000;
 
-export interface LockOptions {
+interface LockOptions {
   readonly signal?: AbortSignal | undefined;
   /** The operation concerns one file, which others see whole or not at all. */
   readonly isOfFile?: boolean;

@@ -12,7 +12,7 @@ export interface Measure {
   readonly files: number;
 }
 
-export interface MeasureOptions extends Omit<TallyOptions, 'of' | 'uncounted'> {
+interface MeasureOptions extends Omit<TallyOptions, 'of' | 'uncounted'> {
   /** Folders of this name, in any letter case, are not counted: they hold derived files. */
   readonly derivedName?: string | undefined;
   /** Skips subfolders that may not be read. */

@@ -70,7 +70,7 @@ const isSeen = ({ storage, path }: StoreLocation): Promise<boolean> =>
   );
 
 /** The error of a move for which it is unknown whether the original was removed. */
-export const originalMayStay = (cause?: unknown): errors.MovedInPartError =>
+export const originalMayStay = (cause: unknown): errors.MovedInPartError =>
   new errors.MovedInPartError({
     message: 'The file was copied, but its original may not have been removed.',
     cause,

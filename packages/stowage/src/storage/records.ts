@@ -45,7 +45,7 @@ export const isAbout = (
 export const readRecord = async (
   store: ReadableStore,
   path: SourcePath,
-  { signal, isListed = false }: RecordOptions = {},
+  { signal, isListed = false }: RecordOptions,
 ): Promise<ReadRecord | undefined> => {
   try {
     // The record rarely exists: a stat with `mayMiss` is the cheapest check.

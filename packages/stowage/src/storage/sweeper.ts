@@ -10,7 +10,7 @@ export interface SweptStore {
 }
 
 /** Keeps the internal files of a store within their limits. */
-export interface Sweep {
+interface Sweep {
   readonly isDue: (known: SweptStore) => boolean;
   /** Removes items beyond the limits. Returns the amount that is left, undefined where no limit needs it. */
   readonly run: (signal: AbortSignal) => Promise<number | undefined>;

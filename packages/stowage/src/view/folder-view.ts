@@ -76,7 +76,7 @@ export class ViewedFile {
 }
 
 /** The part of a view that its items use. */
-export interface ItemHost {
+interface ItemHost {
   readonly source: Source;
   readonly folder: SourcePath;
   readonly may: (key: string, entry: Entry, path: SourcePath | undefined) => boolean;

@@ -22,7 +22,7 @@ const WRONG_KIND: Readonly<Record<EntryKind, string>> = {
   folder: 'This is a file, not a folder.',
 };
 
-export interface Walk extends Pick<
+interface Walk extends Pick<
   TreeWalkOptions,
   'after' | 'detail' | 'words' | 'most' | 'onUnreadable' | 'signal'
 > {

@@ -38,7 +38,7 @@ const sightOf = (owner: Owner, storage: ReadableStore, life: Life): ((record: Tr
   };
 };
 
-export interface TrashedPart {
+interface TrashedPart {
   /** Its path below the item. */
   readonly below: (item: SourcePath) => SourcePath;
   readonly kind: EntryKind;

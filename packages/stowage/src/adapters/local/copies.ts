@@ -69,7 +69,7 @@ const writeRecord = async (recordPath: system.Name, path: SourcePath): Promise<v
   await writeChunks(fd, [Buffer.from(path.toString())]).finally((): unknown => system.closeFile(fd));
 };
 
-export interface AcrossOptions extends OperationOptions {
+interface AcrossOptions extends OperationOptions {
   readonly keepTime?: boolean;
   /** Renames the complete copy from its temporary name to its target. */
   readonly giveName: (beside: system.Name) => Promise<void>;

@@ -12,7 +12,7 @@ export interface ListRequest extends FolderToScan {
   readonly detail: NonNullable<ListOptions['detail']>;
 }
 
-export interface ListPage extends EntryColumns {
+interface ListPage extends EntryColumns {
   /** In the last page: number of entries of the whole folder that are left out. */
   readonly omitted: number;
 }

@@ -8,12 +8,12 @@ import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
 import { exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
 
 /** An open folder, with the names on disk that led to it. */
-export interface OpenedFolder {
+interface OpenedFolder {
   readonly folder: OpenFolder;
   readonly diskNames: readonly string[];
 }
 
-export interface EnterOptions {
+interface EnterOptions {
   readonly create?: boolean;
   /** Error for a file as last segment: `missing` (default) where an entry below it was requested. */
   readonly file?: 'missing' | 'wrong-kind';

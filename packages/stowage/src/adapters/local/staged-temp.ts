@@ -19,7 +19,7 @@ const READ_BYTES = 256 * 1024;
 const QUICK_BYTES = 64n * 1024n;
 const SET_GROUP = 0o2000n;
 
-export type CommitOptions = Omit<port.WriteOptions, 'size'>;
+type CommitOptions = Omit<port.WriteOptions, 'size'>;
 
 /** Complete content in an unnamed temporary file, on the file system of its target where that is known. */
 class StagedTemp implements port.StagedFile {
@@ -130,7 +130,7 @@ export const refuseTarget = (target: SourcePath, options: port.PutOptions): void
     throw options.createOnly === true ? new errors.AlreadyExistsError() : new errors.WrongKindError();
 };
 
-export interface StagingOptions extends Pick<port.WriteOptions, 'derived'> {
+interface StagingOptions extends Pick<port.WriteOptions, 'derived'> {
   readonly near?: SourcePath | undefined;
 }
 
@@ -182,7 +182,7 @@ const filled = async ({ folder, isExact }: TempLease, name: string, fill: (fd: n
 export const stageChunks = (
   store: LocalStore,
   chunks: AsyncIterable<Uint8Array>,
-  options: StagingOptions = {},
+  options: StagingOptions,
 ): Promise<port.StagedFile> =>
   inArea(store, options.near, (lease, name) => filled(lease, name, (fd) => writeChunks(fd, chunks, options)));
 

@@ -11,7 +11,7 @@ const DEEPEST = 32;
 const ROUNDS = 100;
 
 /** A folder to remove, in a temporary area that stays open meanwhile. */
-export interface RemovalRequest {
+interface RemovalRequest {
   readonly area: string;
   readonly name: Name;
 }

@@ -25,7 +25,7 @@ interface Folder {
   readonly prefix: string;
 }
 
-export interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, 'signal'> {}
+interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, 'signal'> {}
 
 type Work<Result> = Generator<undefined, Result, undefined>;
 

@@ -27,7 +27,7 @@ export interface FileNode {
   readonly etag: string;
 }
 
-export interface FolderNode {
+interface FolderNode {
   readonly kind: 'folder';
   readonly children: Map<string, Node>;
   readonly modifiedAt: number;

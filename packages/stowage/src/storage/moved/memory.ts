@@ -28,13 +28,13 @@ const AT_ONCE = 8;
 const RECORDS_PER_ENTRY = 2;
 
 /** Limits of the records of a source; see the setting `redirectMoved`. */
-export interface MemoryPolicy {
+interface MemoryPolicy {
   readonly days: number;
   readonly entries: number;
 }
 
 /** The store whose records are to be kept within limits. */
-export interface MemoryUse {
+interface MemoryUse {
   readonly store: StorageAdapter;
   readonly policy: MemoryPolicy;
   /** Keeps the store open during a sweep. Returns the function that releases it. */

@@ -20,13 +20,13 @@ const DAY_MS = 24 * HOUR_MS;
 const MOST_SUSPENDED_MS = 4 * DAY_MS;
 
 /** Limits of age and size of a trash; see the setting `trash`. */
-export interface TrashPolicy {
+interface TrashPolicy {
   readonly retentionDays: number;
   readonly maxBytes?: number | undefined;
 }
 
 /** Callbacks of a user of a trash. */
-export interface TrashUse {
+interface TrashUse {
   /** Keeps the store open during a sweep. Returns the function that releases it. */
   readonly hold: () => () => void;
   /** Called after a sweep that has removed something. */

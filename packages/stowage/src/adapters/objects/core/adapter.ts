@@ -15,7 +15,7 @@ import { hasBelow, Lookup, openObject } from './lookup.ts';
 import { Removals } from './change.ts';
 
 /** Location of a source: the service with its bucket, and the prefixes of its keys. */
-export interface ObjectSource {
+interface ObjectSource {
   readonly backend: string;
   readonly prefix: string;
   readonly root: string | undefined;

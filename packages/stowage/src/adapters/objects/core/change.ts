@@ -4,7 +4,7 @@ import { originalMayStay } from '../../../storage/move-tree.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
 import { forEachAtOnce } from '../../../basics/concurrency/queues.ts';
 
-export interface CopiedObject {
+interface CopiedObject {
   /** The source with its ETag as reported before the copy. */
   readonly source: { readonly key: string; readonly size: number; readonly etag: string | undefined };
   readonly target: { readonly key: string; readonly etag: string | undefined };

@@ -63,7 +63,7 @@ export const openObject = async (
 };
 
 /** A file that was found: its key, and the reported properties. */
-export interface FoundFile extends Pick<ObjectFacts, 'storageClass' | 'kept'> {
+interface FoundFile extends Pick<ObjectFacts, 'storageClass' | 'kept'> {
   readonly key: string;
   readonly size: number;
   readonly stat: Stat;

@@ -77,7 +77,7 @@ export interface HeldBytes {
   readonly free: () => void;
 }
 
-export interface PartedContent {
+interface PartedContent {
   readonly reader: ContentReader;
   readonly size: number | undefined;
   /** The beginning, which has been read before. */

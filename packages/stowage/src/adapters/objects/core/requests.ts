@@ -43,7 +43,7 @@ interface Failure {
 }
 
 /** A failed request, for the log: contains no signed data, no key and no token. */
-export class FailedRequest extends Error {
+class FailedRequest extends Error {
   readonly status: number | undefined;
   readonly code: string | undefined;
   readonly requestId: string | undefined;

@@ -3,7 +3,7 @@ import { ChangedMeanwhileError, CorruptError, StowageError } from '../../../erro
 
 const CHUNK = 64 * 1024;
 
-export interface BodyOptions {
+interface BodyOptions {
   /** Expected bytes; CorruptError when there are more or fewer. Undefined when unknown. */
   readonly length: number | undefined;
   readonly signal: AbortSignal | undefined;

@@ -10,7 +10,7 @@ export interface PooledConnection {
   close(): void;
 }
 
-export interface PoolOptions<Connection> {
+interface PoolOptions<Connection> {
   readonly connections: number;
   /** Users that share one connection at the same time. */
   readonly perConnection: number;
@@ -33,7 +33,7 @@ interface Member<Connection> {
 }
 
 /** A connection in use. Its holder releases it, once. */
-export interface Lease<Connection> {
+interface Lease<Connection> {
   readonly connection: Connection;
   readonly release: () => void;
 }
@@ -181,7 +181,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
   }
 }
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   readonly connections: number;
   /** Maximum number of waiting requests; further ones fail with BusyError. */
   readonly mayWait: number;

@@ -7,7 +7,7 @@ import * as errors from '../../../errors/errors.ts';
 import { SilenceError } from './connections.ts';
 
 /** Longest silence of connections, in milliseconds. */
-export interface Silence {
+interface Silence {
   /** While a connection is opened, TLS included. */
   readonly connectMs: number;
   /** Afterwards, while a request is running. */
@@ -102,7 +102,7 @@ export const retryAfter = (header: string | undefined): number | undefined => {
   return ms > 0 ? ms : undefined;
 };
 
-export interface Backoff {
+interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
   /** Minimum wait requested by the server, limited by `longestMs`. */

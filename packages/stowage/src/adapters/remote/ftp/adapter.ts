@@ -21,7 +21,7 @@ import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
 /** A store on an FTP server: connections, the root, and the protocol's steps of operations. */
-export class FtpStore extends PathStore<Session> {
+class FtpStore extends PathStore<Session> {
   /** FTP has no operation that atomically creates a name for a file. */
   readonly decidesNames = false;
   readonly #pool: ConnectionPool<FtpConnection>;

@@ -8,7 +8,7 @@ import type { FtpOptions } from './options.ts';
 import { inTime, LostConnectionError, SilenceError } from '../core/connections.ts';
 
 /** TLS options for both connections. */
-export const tlsOptionsOf = ({ host, verifyCertificate, ca }: FtpOptions): ConnectionOptions => ({
+const tlsOptionsOf = ({ host, verifyCertificate, ca }: FtpOptions): ConnectionOptions => ({
   host,
   rejectUnauthorized: verifyCertificate,
   ...(ca === undefined ? {} : { ca }),

@@ -65,8 +65,7 @@ export interface PathSession {
 }
 
 /** Whether a listed name is that of a single entry in the folder. A correct server lists no other. */
-export const isEntryName = (name: string): boolean =>
-  !/[/\0]/u.test(name) && name !== '' && !/^\.\.?$/u.test(name);
+const isEntryName = (name: string): boolean => !/[/\0]/u.test(name) && name !== '' && !/^\.\.?$/u.test(name);
 
 /** A name with bytes that are not UTF-8 cannot be sent to the server. */
 export const isSayable = (name: string): boolean => !name.includes('\uFFFD');

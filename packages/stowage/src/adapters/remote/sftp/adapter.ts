@@ -26,7 +26,7 @@ const requireFolder = (attributes: Stats): void => {
 };
 
 /** A store on an SFTP server: connections, the root, and the protocol's steps of operations. */
-export class SftpStore extends PathStore<Session> {
+class SftpStore extends PathStore<Session> {
   decidesNames = false;
   /** Whether the server replaces files atomically; assumed until it turns out not to. */
   #canReplace = true;

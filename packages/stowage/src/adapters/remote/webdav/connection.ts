@@ -21,7 +21,7 @@ export class LostConnectionError extends Error {
   }
 }
 
-export interface Outgoing {
+interface Outgoing {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Readable | string | undefined;
