@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createApp } from 'stowage';
@@ -28,6 +29,36 @@ const settings: readonly Row[] = [
     'broken',
     /thumbnails \(pdf\): no-such-program cannot be run/u,
     /apt-get install poppler-utils/u,
+  ],
+  [
+    'an audit file below a file',
+    async () => {
+      await writeFile(join(here.folder, 'audit'), '');
+      return { ...healthy(), audit: { file: join(here.folder, 'audit/changes.jsonl') } };
+    },
+    'audit',
+    'broken',
+    /changes\.jsonl cannot be written: the service may not write to .*audit$/u,
+    /^chown .* or correct audit\.file$/u,
+  ],
+  [
+    'a folder in place of the audit file',
+    () => ({ ...healthy(), audit: { file: here.folder } }),
+    'audit',
+    'broken',
+    /cannot be written/u,
+    /or correct audit\.file$/u,
+  ],
+  [
+    'a directory for parts and events that cannot be made',
+    async () => {
+      await writeFile(join(here.folder, 'state'), '');
+      return { ...healthy(), stateDirectory: join(here.folder, 'state/of/stowage') };
+    },
+    'tus',
+    'broken',
+    /state\/of\/stowage\/tus cannot be written/u,
+    /"tus": \{ "enabled": false \}$/u,
   ],
   [
     'a Redis that does not respond',

@@ -170,13 +170,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     if (problem !== undefined) log.warn(problem, { root });
     const confinement = await chooseConfinement(root, options.confinement);
     const walker = new FolderWalker(confinement);
-    if (!confinement.holds && process.platform === 'linux') {
-      log.warn(
-        'Folders of a source cannot be held open, because /proc is missing. Links that are swapped in during a ' +
-          'request are only checked for.',
-        { root },
-      );
-    }
+    if (!confinement.holds && process.platform === 'linux')
+      log.warn('Without /proc, folders are not held open, and links are only checked for.', { root });
     const areas = await TempAreas.create(root, walker);
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };

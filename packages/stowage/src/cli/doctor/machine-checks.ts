@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
+import { access, open, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isPlainObject } from '../../config/values.ts';
 import { entryOf, type OptionalPackage, packagesOf } from '../../checked-configuration.ts';
@@ -166,23 +166,28 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
   }
 };
 
-/** Checks whether resumable uploads can be stored: the nearest existing folder must be writable. */
-const checkParts = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
-  const { tus, stateDirectory } = settings;
-  if (tus === undefined) return;
-  const directory = resolve(partsDirectory(tus, stateDirectory));
-  let there = directory;
-  while (!existsSync(there)) there = dirname(there);
-  try {
-    await access(there, constants.W_OK | constants.X_OK);
-    findings.ok('tus', `parts of uploads lie in ${directory}`);
-  } catch {
-    const text = `parts of uploads cannot be kept in ${directory}: the service may not write to ${there}`;
-    findings.broken(
-      'tus',
-      text,
-      `chown ${String(process.getuid?.() ?? 'USER')} ${there}, or "tus": { "enabled": false }`,
-    );
+/** Checks whether the service can write its own files: the nearest existing folder must be writable. */
+const checkRecords = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
+  const { audit, redis, stateDirectory, tus, webhooks } = settings;
+  const records = [
+    ['tus', tus && partsDirectory(tus, stateDirectory), '"tus": { "enabled": false }'],
+    ['audit', audit?.file, 'correct audit.file'],
+    ['webhooks', webhooks.length > 0 && !redis ? stateDirectory : undefined, 'correct stateDirectory'],
+  ] as const;
+  for (const [check, path, other] of records) {
+    if (path === undefined) continue;
+    let there = resolve(path);
+    while (!existsSync(there)) there = dirname(there);
+    const isFile = check === 'audit' && there === resolve(path);
+    try {
+      // Rejects for a folder in place of the file.
+      if (isFile) await (await open(there, 'a')).close();
+      else await access(there, constants.W_OK | constants.X_OK);
+      findings.ok(check, `${path} can be written`);
+    } catch {
+      const fix = `chown ${String(process.getuid?.() ?? 'USER')} ${there}, or ${other}`;
+      findings.broken(check, `${path} cannot be written: the service may not write to ${there}`, fix);
+    }
   }
 };
 
@@ -194,6 +199,6 @@ export const checkMachine = async (config: ConnectorConfig): Promise<Findings> =
   await checkPrograms(config, findings);
   await checkRedis(config, findings);
   await checkClamd(config, findings);
-  await checkParts(config, findings);
+  await checkRecords(config, findings);
   return findings;
 };
