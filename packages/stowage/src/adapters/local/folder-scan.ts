@@ -4,7 +4,7 @@ import { keyOf } from '../../storage/entry.ts';
 import { type EntryColumns, type KeyedEntry, toColumns } from './entry-columns.ts';
 import { type ListedName, NameFilter } from './names.ts';
 import { type FolderToScan, listedNames, openScanned, type ScannedFolder } from './scanned-folder.ts';
-import { entryOf, isUnreadable, statOf } from './system.ts';
+import { readEntry, isUnreadable, statOf } from './system.ts';
 
 const PAGE = 2000;
 
@@ -18,13 +18,10 @@ interface ListPage extends EntryColumns {
 }
 
 /** The entry at a path; undefined when it is missing, a link or a special file. */
-const entryAt = (path: string, name: string, detail: ListRequest['detail']): Entry | undefined => {
-  if (detail === 'versions') {
-    const exact = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
-    return exact && statOf(name, exact);
-  }
-  const stats = fs.lstatSync(path, { throwIfNoEntry: false });
-  return stats && entryOf(name, stats);
+const lookAt = (path: string, name: string, detail: ListRequest['detail']): Entry | undefined => {
+  if (detail !== 'versions') return readEntry(path, name);
+  const exact = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return exact && statOf(name, exact);
 };
 
 /** The entries of the names, and the number of links, special and unreadable files among them. */
@@ -37,7 +34,7 @@ const describe = (folder: ScannedFolder, names: readonly ListedName[], detail: L
       const isSure = detail === 'names' && kind !== undefined;
       let entry: Pick<Entry, 'name' | 'kind'> | undefined;
       try {
-        entry = isSure ? { name, kind } : entryAt(`${path}/${raw}`, name, detail);
+        entry = isSure ? { name, kind } : lookAt(`${path}/${raw}`, name, detail);
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         unreadable = error as Error;

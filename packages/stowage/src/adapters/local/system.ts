@@ -148,6 +148,12 @@ export const entryOf = (name: string, stats: fs.Stats | fs.BigIntStats): Entry |
   return undefined;
 };
 
+/** The entry at a path, by a synchronous call; undefined also when it is missing. */
+export const readEntry = (path: string, name: string): Entry | undefined => {
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+  return stats && entryOf(name, stats);
+};
+
 /** ETag of a file: it changes with every write, since each creates a new file. */
 export const etagOf = (stats: fs.BigIntStats): string =>
   `"${stats.size.toString(16)}-${stats.mtimeNs.toString(16)}-${stats.ino.toString(16)}"`;

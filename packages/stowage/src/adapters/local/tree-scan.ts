@@ -1,4 +1,3 @@
-import * as fs from 'node:fs';
 import { holdsWords } from '../../basics/content/file-name.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import { byKey, firstOf, keyOf } from '../../storage/entry.ts';
@@ -11,7 +10,7 @@ import {
   type ScannedFolder,
   type TimeSlice,
 } from './scanned-folder.ts';
-import { entryOf, isGone, isUnreadable } from './system.ts';
+import { readEntry, isGone, isUnreadable } from './system.ts';
 
 /** Entries between two checks of the clock. */
 const STRIDE = 500;
@@ -199,8 +198,7 @@ class TreeScan {
   /** Undefined for a missing entry, a special file, and one that cannot be looked at. */
   #lookAt({ self }: ScannedFolder, raw: string, name: string): Entry | undefined {
     try {
-      const stats = fs.lstatSync(`${self}/${raw}`, { throwIfNoEntry: false });
-      return stats === undefined ? undefined : entryOf(name, stats);
+      return readEntry(`${self}/${raw}`, name);
     } catch (error) {
       if (!isUnreadable(error)) throw error;
       this.#unreadable += 1;

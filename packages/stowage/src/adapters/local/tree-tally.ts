@@ -9,7 +9,7 @@ import {
   type ScannedFolder,
   type TimeSlice,
 } from './scanned-folder.ts';
-import { entryOf, isGone, isUnreadable } from './system.ts';
+import { readEntry, isGone, isUnreadable } from './system.ts';
 
 const STRIDE = 500;
 /** From this number on, finding the cheapest path for the stats pays off. */
@@ -59,10 +59,7 @@ export function* tallyTree(request: TallyRequest, slice: TimeSlice): Work<Tally>
   /** Counts the entries that are certainly not folders. */
   const take = (folder: Folder, opened: ScannedFolder, names: readonly SeenName[]): void => {
     const entriesAt = (path: string): readonly (Entry | undefined)[] =>
-      names.map(({ raw, name }) => {
-        const stats = fs.lstatSync(`${path}/${raw}`, { throwIfNoEntry: false });
-        return stats && entryOf(name, stats);
-      });
+      names.map(({ raw, name }) => readEntry(`${path}/${raw}`, name));
     const entries = names.length < MANY ? entriesAt(opened.self) : opened.readMany(entriesAt);
     for (const [index, entry] of entries.entries()) {
       const seen = names[index];
