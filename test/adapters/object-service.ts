@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { createApp, type App, type StorageAdapterOptions } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
@@ -207,6 +207,35 @@ export const itIsAnObjectService = (service: () => ObjectService): void => {
     expect(await keys(`${prefix}/`)).toEqual(['old.bin']);
     expect(String(await buffer((await adapter.read(at('old.bin'))).stream))).toBe('old');
   });
+
+  it.each([3, 9 * MB])(
+    'waits for a write of %i bytes whose client has left, as it must not come late',
+    async (size) => {
+      const { openStore, proxy, kept } = service();
+      const prefix = randomUUID();
+      const adapter = openStore(prefix);
+      const write = (byte: number, signal?: AbortSignal) =>
+        adapter.write(at('a.bin'), inPieces(Buffer.alloc(size, byte)), { signal });
+      proxy.reset();
+      await write(1);
+      const last = proxy.seen.length;
+      let requests = 0;
+      let pass = (): void => undefined;
+      const after = new Promise<void>((resolve) => (pass = resolve));
+      proxy.atRandom(() => ((requests += 1) === last ? { kind: 'late', after } : undefined));
+      const abort = new AbortController();
+      const left = outcomeOf(write(2, abort.signal), []);
+      await expect.poll(() => requests).toBe(last);
+      abort.abort(new Error('gone'));
+      const newer = outcomeOf(write(3), []);
+      // Time for the newer one to be stored, if it could be.
+      await sleep(300);
+      pass();
+      expect(await Promise.all([left, newer])).toEqual(['succeeded', 'succeeded']);
+      await sleep(100);
+      expect((await kept(`${prefix}/a.bin`)).content[0]).toBe(3);
+    },
+  );
 
   it('goes on after the server is silent or away for a moment, and ends with the signal', async () => {
     const { openStore, proxy, operations, secrets } = service();
