@@ -49,15 +49,11 @@ const requireTargets = async (
   const names = planned.map(({ name }) => name);
   const free = await open.freeNames(folder, names);
   const seen = planned.map((plan) => ({ ...plan, isFree: free.has(plan.name) }));
-  if (open.source.settings.saveSameFileNameStrategy === 'error')
-    await requireUntaken(
-      context,
-      open,
-      folder,
-      seen
-        .filter(({ content }) => content.mayBeStored !== true)
-        .map(({ name, content, isFree }) => ({ name, sent: content.filename, isFree })),
-    );
+  if (open.source.settings.saveSameFileNameStrategy === 'error') {
+    const fresh = seen.filter(({ content }) => content.mayBeStored !== true);
+    const wanted = fresh.map(({ name, content, isFree }) => ({ name, sent: content.filename, isFree }));
+    await requireUntaken(context, open, folder, wanted);
+  }
   return seen;
 };
 

@@ -154,11 +154,8 @@ const askForFiles = async (context: StageContext, change: Create): Promise<Creat
   for (const file of change.files)
     await withFileNameIf(change.isForm, file.filename, async () => {
       const path = folder.child(checkName(open, folder, file.filename, keys));
-      const otherName = await ask(context, change, {
-        path,
-        bytes: file.staged.size,
-        inspection: file.inspection,
-      });
+      const about = { path, bytes: file.staged.size, inspection: file.inspection };
+      const otherName = await ask(context, change, about);
       if (otherName !== undefined) checkName(open, folder, otherName, keys);
       files.push({ ...file, otherName });
     });

@@ -100,12 +100,7 @@ const receivedPicture = async (
   policy: ReceivingPolicy,
 ): Promise<ReplacedContent> => {
   const keep = { ...policy, format: 'keep' } as const;
-  const { bytes } = await services.images.receive(
-    picture,
-    keep,
-    (received) => Promise.resolve(received),
-    signal,
-  );
+  const { bytes } = await services.images.receive(picture, keep, async (received) => received, signal);
   return { content: streamOf(bytes), size: bytes.length };
 };
 
@@ -132,12 +127,8 @@ const received = async (
   if (!settings.sanitizeSvg || (extension !== 'svg' && extension !== 'xml')) return { content: stream, size };
   stream.destroy();
   const { services, signal } = context;
-  const cleaned = await services.images.clean(
-    name,
-    { size, open: reopen },
-    ({ content }) => Promise.resolve(content),
-    signal,
-  );
+  const file = { size, open: reopen };
+  const cleaned = await services.images.clean(name, file, async ({ content }) => content, signal);
   if (cleaned === undefined) return { content: await reopen(), size };
   return { content: streamOf(cleaned), size: cleaned.length };
 };
@@ -173,7 +164,7 @@ export const incomingContent = (
     try {
       const verdict = await inspectStaged(context, to, target, staged);
       if (verdict !== undefined) onInspected(verdict);
-      const reopen = (): Promise<Readable> => Promise.resolve(staged.open());
+      const reopen = async (): Promise<Readable> => staged.open();
       const entering = { size: staged.size, stream: staged.open(), reopen };
       return { ...(await received(context, settings, entering, target.name)), release };
     } catch (error) {

@@ -46,19 +46,11 @@ export const errorOfStatus = (asked: Asked, status: number): errors.StowageError
 /** Converts an error of the connection. StowageErrors stay as they are. */
 export const errorOfFailure = (asked: Asked, error: unknown): errors.StowageError => {
   if (error instanceof errors.StowageError) return error;
-  if (error instanceof SilenceError) {
-    return new errors.StorageTimeoutError({ detail: detailOf(asked, 'no response in time'), cause: error });
-  }
-  if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
-    return new errors.CorruptError({
-      detail: detailOf(asked, 'a response that cannot be unpacked'),
-      cause: error,
-    });
-  }
-  return new errors.StorageUnavailableError({
-    detail: detailOf(asked, 'the connection failed'),
-    cause: error,
-  });
+  const facts = (what: string) => ({ detail: detailOf(asked, what), cause: error });
+  if (error instanceof SilenceError) return new errors.StorageTimeoutError(facts('no response in time'));
+  if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))
+    return new errors.CorruptError(facts('a response that cannot be unpacked'));
+  return new errors.StorageUnavailableError(facts('the connection failed'));
 };
 
 /** The status of a rejection by the server; undefined for other errors. */
