@@ -110,7 +110,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     const { ifUnchanged } = options;
     const store = this.#store;
     await store.prepare(path, options);
-    await this.#change(path, options, async (session) => {
+    await store.change(path, options, async (session) => {
       const found = await store.stat(session, path);
       if (found.kind === 'folder') throw new errors.WrongKindError();
       if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged))
@@ -154,7 +154,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     } catch (error) {
       if (!(error instanceof errors.UnsupportedError)) throw error;
       // AWS Transfer renames no folders: it is removed where it is, and not in part.
-      return this.#change(path, options, (session) =>
+      return store.change(path, options, (session) =>
         removeTree(session.unbound(), path, session.pathOf(path)),
       );
     }
@@ -182,7 +182,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     const [store, names, isNew] = [this.#store, { from, to }, options.createOnly === true];
     await store.prepare(from, options);
     await store.prepare(to, options, true);
-    await this.#change([from, to], options, async (session) => {
+    await store.change([from, to], options, async (session) => {
       if (!(await isElsewhere(store, session, names, options))) return;
       requireFree(await store.find(session, to), isNew);
       await store.ensureFolder(session, to.parent);
@@ -196,7 +196,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     await store.prepare(from, options);
     await store.prepare(to, options, true);
     if (from.isRoot) throw new errors.StorageDeniedError({ detail: 'the root is not moved' });
-    await this.#change([from, to], options, async (session) => {
+    await store.change([from, to], options, async (session) => {
       if ((await store.stat(session, from)).kind === 'file') throw new errors.WrongKindError();
       if (to.isRoot || (await store.find(session, to)) !== undefined) throw new errors.AlreadyExistsError();
       await store.ensureFolder(session, to.parent);
@@ -207,15 +207,6 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
 
   async close(): Promise<void> {
     await this.#store.close();
-  }
-
-  /** Runs requests under the locks of the names that they change. */
-  #change(
-    paths: SourcePath | readonly SourcePath[],
-    options: port.OperationOptions,
-    work: (session: Session) => Promise<void>,
-  ): Promise<void> {
-    return this.#store.lock(paths, options, () => this.#store.run(options, work));
   }
 
   /** @throws NotFoundError, WrongKindError, StorageDeniedError (the root) */
@@ -231,7 +222,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
   async #hide({ from, to }: Names, options: port.OperationOptions): Promise<void> {
     const store = this.#store;
     let isAsked = false;
-    const hiding = this.#change(from, options, async (session) => {
+    const hiding = store.change(from, options, async (session) => {
       await this.#requireFolder(session, from);
       isAsked = true;
       await session.rename({ from, to });

@@ -111,6 +111,15 @@ export abstract class PathStore<Session extends PathSession> {
     await trying.catch(errors.ifOnly(errors.StorageDeniedError)).finally(remove);
   }
 
+  /** Runs requests under the locks of the names that they change. */
+  change(
+    paths: SourcePath | readonly SourcePath[],
+    options: port.OperationOptions,
+    work: (session: Session) => Promise<void>,
+  ): Promise<void> {
+    return this.lock(paths, options, () => this.run(options, work));
+  }
+
   /** Runs a change of entries while no other operation of this process changes them. */
   async lock<T>(
     paths: SourcePath | readonly SourcePath[],
@@ -188,13 +197,11 @@ export abstract class PathStore<Session extends PathSession> {
   async showAgain({ from, to }: Names, kind: port.EntryKind): Promise<boolean> {
     const show = (name: string): Promise<void> => {
       const free = to.parent.below(name);
-      return this.lock(free, {}, () =>
-        this.run({}, async (session) => {
-          if ((await session.lookUp(from)) === undefined) return;
-          if ((await this.find(session, free)) !== undefined) throw new errors.AlreadyExistsError();
-          await this.moveToNewName(session, { from, to: free }, kind);
-        }),
-      );
+      return this.change(free, {}, async (session) => {
+        if ((await session.lookUp(from)) === undefined) return;
+        if ((await this.find(session, free)) !== undefined) throw new errors.AlreadyExistsError();
+        await this.moveToNewName(session, { from, to: free }, kind);
+      });
     };
     const names = copyNames(to.name, kind);
     return giveFreeName(names, show).catch((error: unknown) => refusalOf(error) !== undefined);

@@ -58,13 +58,11 @@ export const putFile = async <Session extends PathSession>(
       await store.learnCase(session, temp, { signal });
       return found;
     });
-    await store.lock(to, { signal }, () =>
-      store.run({ signal }, async (session) => {
-        const names = { from: temp, to };
-        requireFree(await store.find(session, to), createOnly);
-        await (createOnly ? store.giveNewName(session, names) : store.moveOver(session, names));
-      }),
-    );
+    await store.change(to, { signal }, async (session) => {
+      const names = { from: temp, to };
+      requireFree(await store.find(session, to), createOnly);
+      await (createOnly ? store.giveNewName(session, names) : store.moveOver(session, names));
+    });
     return { ...stored, name: to.name, kind: 'file' };
   } catch (error) {
     await store.leftovers.remove({ path: temp, kind: 'file' });
