@@ -714,7 +714,7 @@ describe('quota', () => {
     onTestFinished(() => void vi.useRealTimers());
     const service = await start({ files: 10 });
     vi.setSystemTime(Date.now() + 24 * 60 * 60_000);
-    expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
+    await expect.poll(() => quotaOf(service)).toMatchObject({ usedFiles: 0 });
     vi.setSystemTime(Date.now() - 24 * 60 * 60_000);
     await service.source('files').put({ 'a.txt': 'a' });
     await expect.poll(() => quotaOf(service)).toMatchObject({ usedFiles: 1 });
@@ -725,7 +725,7 @@ describe('quota', () => {
     await service.source('files').put({ 'a.jpg': await photo(20, 20) });
     await service.call('files');
     expect(await service.source('files').paths()).toContain('_thumbs/a.jpg');
-    expect(await quotaOf(service)).toMatchObject({ usedFiles: 1 });
+    await expect.poll(() => quotaOf(service)).toMatchObject({ usedFiles: 1 });
   });
 
   it.each(['user', 'tenant'])(

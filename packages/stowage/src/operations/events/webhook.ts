@@ -45,8 +45,8 @@ const LAST_RETRY_MS = 5 * 60_000;
 const LEASE_MS = 20_000;
 /** Interval of checks for events that other instances left. */
 const CHECK_MS = 2000;
-/** Maximum characters of the events in one delivery, except for a single longer one. */
-const MOST_CHARACTERS = 1024 * 1024;
+/** Maximum size of the events in one delivery, except for a single longer one. */
+const MOST_BYTES = 1024 * 1024;
 /** Older events are dropped, so that an unreachable receiver does not keep them forever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const STALE_AT_ONCE = 100;
@@ -178,9 +178,9 @@ export class Webhook implements EventSink {
     if (this.#closing.signal.aborted || !(await this.#lease.claim(LEASE_MS))) return [];
     // The previous holder of the lease may have sent the first entry.
     const entries = await this.#queue.oldest(most);
-    let characters = 0;
+    let bytes = 0;
     const end = entries.findIndex(
-      ({ value }, index) => (characters += JSON.stringify(value).length) > MOST_CHARACTERS && index > 0,
+      ({ value }, index) => (bytes += Buffer.byteLength(JSON.stringify(value))) > MOST_BYTES && index > 0,
     );
     return end === -1 ? entries : entries.slice(0, end);
   }
