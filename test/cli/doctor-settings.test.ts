@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -40,6 +41,14 @@ const settings: readonly Row[] = [
     'broken',
     /changes\.jsonl cannot be written: the service may not write to .*audit$/u,
     /^chown .* or correct audit\.file$/u,
+  ],
+  [
+    'an audit file in a folder that is missing',
+    () => ({ ...healthy(), audit: { file: join(here.folder, 'logs/changes.jsonl') } }),
+    'audit',
+    'broken',
+    /logs\/changes\.jsonl cannot be written/u,
+    /^mkdir -p .*logs, or correct audit\.file$/u,
   ],
   [
     'a folder in place of the audit file',
@@ -405,6 +414,14 @@ const services: readonly Row[] = [
 ];
 
 describe('the doctor finds', () => {
+  it('a pipe for the audit file right, without waiting for its reader', async () => {
+    const file = join(here.folder, 'changes');
+    execFileSync('mkfifo', [file]);
+    expect(await examine({ ...healthy(), audit: { file } })).toContainEqual(
+      expect.objectContaining({ check: 'audit', level: 'ok' }),
+    );
+  });
+
   it.skipIf(!hasClamd)(`a clamd that takes less than it would get${needsClamd}`, async () => {
     const clamd = await startClamd();
     onTestFinished(() => clamd.stop());

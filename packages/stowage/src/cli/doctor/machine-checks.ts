@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, open, readFile } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isPlainObject } from '../../config/values.ts';
 import { entryOf, type OptionalPackage, packagesOf } from '../../checked-configuration.ts';
@@ -166,9 +166,16 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
   }
 };
 
-/** Checks whether the service can write its own files: the nearest existing folder must be writable. */
+const requireWritable = async (path: string, isFile: boolean): Promise<void> => {
+  await access(path, isFile ? constants.W_OK : constants.W_OK | constants.X_OK);
+  // Not opened: that would wait for the reader of a pipe.
+  if (isFile && (await stat(path)).isDirectory()) throw new Error('It is a folder.');
+};
+
+/** Checks whether the service can write its own files. It creates missing folders, but not for the audit. */
 const checkRecords = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
   const { audit, redis, stateDirectory, tus, webhooks } = settings;
+  const chown = `chown ${String(process.getuid?.() ?? 'USER')}`;
   const records = [
     ['tus', tus && partsDirectory(tus, stateDirectory), '"tus": { "enabled": false }'],
     ['audit', audit?.file, 'correct audit.file'],
@@ -176,16 +183,15 @@ const checkRecords = async ({ settings }: ConnectorConfig, findings: Findings): 
   ] as const;
   for (const [check, path, other] of records) {
     if (path === undefined) continue;
-    let there = resolve(path);
-    while (!existsSync(there)) there = dirname(there);
-    const isFile = check === 'audit' && there === resolve(path);
+    const whole = resolve(path);
+    let there = whole;
+    while (!existsSync(there) && (check !== 'audit' || there === whole)) there = dirname(there);
     try {
-      // Rejects for a folder in place of the file.
-      if (isFile) await (await open(there, 'a')).close();
-      else await access(there, constants.W_OK | constants.X_OK);
+      await requireWritable(there, check === 'audit' && there === whole);
       findings.ok(check, `${path} can be written`);
     } catch {
-      const fix = `chown ${String(process.getuid?.() ?? 'USER')} ${there}, or ${other}`;
+      const allow = existsSync(there) ? chown : 'mkdir -p';
+      const fix = `${allow} ${there}, or ${other}`;
       findings.broken(check, `${path} cannot be written: the service may not write to ${there}`, fix);
     }
   }
