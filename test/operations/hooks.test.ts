@@ -494,6 +494,18 @@ describe('the audit file', () => {
       .toEqual(['file.created', 'file.removed']);
   });
 
+  it('that still cannot be written at the end is reported, with the number of lost lines', async () => {
+    const errors: unknown[][] = [];
+    const logger = { ...silent, error: (...given: unknown[]) => void errors.push(given) };
+    const files = { title: 'Files', root: await directory(), serve: 'public' } as const;
+    const audit = { file: join(await directory(), 'not-there', 'audit.jsonl') };
+    const app = createApp({ sources: { files }, audit }, {}, { logger });
+    for (const name of ['a', 'b'])
+      await app.fetch(new Request(`http://localhost/folderCreate?name=${name}`, { method: 'POST' }));
+    await app.close();
+    expect(errors.at(-1)).toEqual(['Lines of the audit file are lost.', { lost: 2 }]);
+  });
+
   it('that a full disk has cut off in the midst of a line gets the line again, on a line of its own', async () => {
     const file = join(await directory(), 'audit.jsonl');
     const { service } = await start({}, { audit: { file } });

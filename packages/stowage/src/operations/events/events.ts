@@ -183,6 +183,8 @@ class AuditFile implements EventSink {
     clearTimeout(this.#retry);
     await this.#writeAll();
     clearTimeout(this.#retry);
+    const lost = this.#lost + this.#waiting.length;
+    if (lost > 0) this.#log.error('Lines of the audit file are lost.', { lost });
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;
   }
