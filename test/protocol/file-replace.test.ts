@@ -134,6 +134,24 @@ describe('fileReplace', () => {
     expect(events.map(({ type }) => type)).toEqual(['file.created', 'file.replaced', 'file.replaced']);
   });
 
+  it('waits for a large new file, too, that the store gets from a client that has left', async () => {
+    const { stub, proxy, service, events } = await startInBucket({ maxUploadFileSize: '100MB' });
+    await service.upload(one('a.txt', 'old'));
+    let pass = (): void => undefined;
+    const after = new Promise<void>((resolve) => (pass = resolve));
+    proxy.reset();
+    proxy.fail({ operation: 'PutObject', effect: { kind: 'late', after }, times: 1 });
+    const client = new AbortController();
+    const body = formOf(one('large.txt', 'x'.repeat(9_000_000)));
+    const left = fetch(`${service.url}/fileUpload`, { method: 'POST', body, signal: client.signal });
+    await expect.poll(() => proxy.counts()['PutObject']).toBe(1);
+    client.abort();
+    await expect(left).rejects.toThrow();
+    pass();
+    await expect.poll(() => stub.objects.has('large.txt')).toBe(true);
+    await expect.poll(() => events.map(({ path }) => path)).toEqual(['a.txt', 'large.txt']);
+  });
+
   it('replaces whatever the strategy of uploads is', async () => {
     for (const saveSameFileNameStrategy of ['addNumber', 'error', 'replace'] as const) {
       const service = await startService({ saveSameFileNameStrategy });

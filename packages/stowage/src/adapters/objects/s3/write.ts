@@ -148,7 +148,9 @@ export abstract class S3Uploads extends Uploads {
     const { open, size = 0 } = upload;
     if (!support.create || support.complete || size > MAX_SINGLE_BYTES) return undefined;
     const put = async (content: SizedContent): Promise<Uploaded> => {
-      return { size: content.size, etag: await this.#put(upload, content, options) };
+      options.signal?.throwIfAborted();
+      // Without the signal, as for small contents.
+      return { size: content.size, etag: await this.#put(upload, content, {}) };
     };
     if (open !== undefined && upload.size !== undefined) return put({ open, size });
     async function* whole(): AsyncGenerator<Uint8Array, void, undefined> {
