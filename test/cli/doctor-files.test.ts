@@ -50,7 +50,7 @@ const folders: readonly Row[] = [
     },
     'store.open',
     'broken',
-    /cannot be looked at: .*ENOTDIR/u,
+    /cannot be read: .*ENOTDIR/u,
     /^Correct sources\.photos\.root\.$/u,
   ],
   [

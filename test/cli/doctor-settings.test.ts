@@ -47,7 +47,7 @@ const settings: readonly Row[] = [
     () => ({ ...healthy(), audit: { file: join(here.folder, 'logs/changes.jsonl') } }),
     'audit',
     'broken',
-    /logs\/changes\.jsonl cannot be written/u,
+    /logs\/changes\.jsonl cannot be written: there is no folder .*logs$/u,
     /^mkdir -p .*logs, or correct audit\.file$/u,
   ],
   [

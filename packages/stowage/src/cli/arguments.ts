@@ -128,7 +128,7 @@ Commands:
                  and editors in pages of this machine (localhost) may use it.
   check-config   Checks the configuration, prints every problem, and starts nothing.
   doctor         Tries what the service will do: writes, lists, reads and removes a small file in every source,
-                 reads it where browsers will, and looks at packages, rights, clocks, room and risky settings.
+                 reads it where browsers will, and checks packages, rights, clocks, room and risky settings.
                  Each problem comes with a line that fixes it. Leaves nothing behind.
   explain        Says whether the access rules allow a role an action on a file, or on a folder when PATH ends
                  with a slash, and which rule decides: stowage explain editor fileRemove archive/a.jpg

@@ -18,7 +18,7 @@ interface ListPage extends EntryColumns {
 }
 
 /** The entry at a path; undefined when it is missing, a link or a special file. */
-const lookAt = (path: string, name: string, detail: ListRequest['detail']): Entry | undefined => {
+const entryWith = (path: string, name: string, detail: ListRequest['detail']): Entry | undefined => {
   if (detail !== 'versions') return readEntry(path, name);
   const exact = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return exact && statOf(name, exact);
@@ -34,7 +34,7 @@ const describe = (folder: ScannedFolder, names: readonly ListedName[], detail: L
       const isSure = detail === 'names' && kind !== undefined;
       let entry: Pick<Entry, 'name' | 'kind'> | undefined;
       try {
-        entry = isSure ? { name, kind } : lookAt(`${path}/${raw}`, name, detail);
+        entry = isSure ? { name, kind } : entryWith(`${path}/${raw}`, name, detail);
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         unreadable = error as Error;

@@ -112,14 +112,14 @@ export class NameFilter {
 export const isSameEntry = (one: Stats, other: Stats | undefined): boolean =>
   one.ino === other?.ino && one.dev === other.dev && (one.isDirectory() || one.nlink === 1);
 
-/** Each may be looked at while the thread is blocked. */
+/** Each may need a stat while the thread is blocked. */
 const BATCH = 64;
 
-/** Whether the file system reports no kinds, so that Node has looked at the entry, blocking the thread. */
-const isLookedAt = (entry: Dirent): boolean => Object.getPrototypeOf(entry) !== Dirent.prototype;
+/** Whether the file system reports no kinds, so that Node has called stat, blocking the thread. */
+const isFromStat = (entry: Dirent): boolean => Object.getPrototypeOf(entry) !== Dirent.prototype;
 
 /**
- * The entries of a folder, read in batches. From the first one that was or could not be looked at, only names,
+ * The entries of a folder, read in batches. From the first one whose stat was needed or failed, only names,
  * those of earlier ones included; where only a few entries are wanted, not for the former reason.
  */
 async function* entriesIn(folder: OpenFolder, most: number) {
@@ -127,7 +127,7 @@ async function* entriesIn(folder: OpenFolder, most: number) {
   const directory = await system.openDirectory(folder.self, { encoding: 'utf8', bufferSize });
   try {
     for (let entry = await directory.read(); entry !== null; entry = await directory.read()) {
-      if (most === Infinity && isLookedAt(entry)) return yield* await system.readNames(folder.self);
+      if (most === Infinity && isFromStat(entry)) return yield* await system.readNames(folder.self);
       yield entry;
     }
   } catch (error) {

@@ -96,18 +96,18 @@ const openByHandles = ({ root, diskNames }: FolderToScan): ScannedFolder => {
 const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   const chain = [fs.realpathSync(root)];
   for (const name of diskNames) chain.push(`${chain.at(-1)}/${name}`);
-  const lookAt = (path: string): string => {
+  const identify = (path: string): string => {
     const stats = fs.lstatSync(path, { bigint: true });
     if (!stats.isDirectory()) throw systemError('ENOTDIR', 'not a directory');
     return `${stats.dev}:${stats.ino}`;
   };
-  const opened = chain.map(lookAt);
+  const opened = chain.map(identify);
   const self = chain.at(-1) ?? '';
   return {
     self,
     readMany: (read) => read(self),
     verify: () => {
-      if (chain.every((path, index) => lookAt(path) === opened[index])) return;
+      if (chain.every((path, index) => identify(path) === opened[index])) return;
       throw systemError('ENOENT', 'the folder was replaced while it was listed');
     },
     close: () => undefined,
@@ -138,7 +138,7 @@ const firstNames = (folder: string, count: number): readonly string[] => {
   return names;
 };
 
-/** The entries of a folder; only names from the first one that could not be looked at. @see openDirectory */
+/** The entries of a folder; only names from the first one whose stat failed. @see openDirectory */
 function* entriesIn(folder: string): Generator<fs.Dirent | string, void, undefined> {
   const directory = fs.opendirSync(folder, { bufferSize: BATCH });
   let read = 0;

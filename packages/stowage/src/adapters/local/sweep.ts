@@ -69,7 +69,7 @@ const sweepFolder = async (folder: OpenFolder, walker: FolderWalker, now: number
     await removeEmpty(folder.at(TEMP_PREFIX)).catch(() => undefined);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT')
-      log.warn('Temporary files of earlier runs could not be looked for.', { error });
+      log.warn('Temporary files of earlier runs could not be searched for.', { error });
   }
 };
 

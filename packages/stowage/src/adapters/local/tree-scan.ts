@@ -38,7 +38,7 @@ export interface FoundPage extends EntryColumns {
 type FoundPages<Last> = Generator<FoundPage | undefined, Last, undefined>;
 
 /** Known properties of an entry: its kind, and others where they were requested. */
-type Looked = Pick<Entry, 'kind' | 'name'> & Partial<Entry>;
+type Described = Pick<Entry, 'kind' | 'name'> & Partial<Entry>;
 
 /** An entry of the current folder: to report, to enter, or both. */
 interface Step {
@@ -46,7 +46,7 @@ interface Step {
   readonly key: string;
   readonly raw: string;
   isFound: boolean;
-  entry: Looked;
+  entry: Described;
   readonly enters: boolean;
   /** The folder is on the path to the resume position. */
   readonly isResumed: boolean;
@@ -189,14 +189,14 @@ class TreeScan {
     const { namesOnly, most } = this.#request;
     if (!namesOnly) return;
     for (const step of folder.steps.filter(({ isFound }) => isFound).slice(0, most)) {
-      const entry = this.#lookAt(opened, step.raw, step.entry.name);
+      const entry = this.#entryOf(opened, step.raw, step.entry.name);
       if (entry?.kind === step.entry.kind) step.entry = entry;
       else step.isFound = false;
     }
   }
 
-  /** Undefined for a missing entry, a special file, and one that cannot be looked at. */
-  #lookAt({ self }: ScannedFolder, raw: string, name: string): Entry | undefined {
+  /** Undefined for a missing entry, a special file, and one that cannot be read. */
+  #entryOf({ self }: ScannedFolder, raw: string, name: string): Entry | undefined {
     try {
       return readEntry(`${self}/${raw}`, name);
     } catch (error) {
@@ -210,8 +210,8 @@ class TreeScan {
     const isWanted = this.#holdsWords(name);
     if (!isWanted && kind === 'file') return undefined;
     const isSure = this.#request.namesOnly || !isWanted;
-    const entry: Looked | undefined =
-      isSure && kind !== undefined ? { name, kind } : this.#lookAt(opened, raw, name);
+    const entry: Described | undefined =
+      isSure && kind !== undefined ? { name, kind } : this.#entryOf(opened, raw, name);
     if (entry === undefined) return undefined;
     const key = keyOf(entry);
     if (firstKey !== undefined && key < firstKey) return undefined;

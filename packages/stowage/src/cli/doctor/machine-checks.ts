@@ -190,9 +190,14 @@ const checkRecords = async ({ settings }: ConnectorConfig, findings: Findings): 
       await requireWritable(there, check === 'audit' && there === whole);
       findings.ok(check, `${path} can be written`);
     } catch {
-      const allow = existsSync(there) ? chown : 'mkdir -p';
-      const fix = `${allow} ${there}, or ${other}`;
-      findings.broken(check, `${path} cannot be written: the service may not write to ${there}`, fix);
+      const [reason, command] = existsSync(there)
+        ? ['the service may not write to', chown]
+        : ['there is no folder', 'mkdir -p'];
+      findings.broken(
+        check,
+        `${path} cannot be written: ${reason} ${there}`,
+        `${command} ${there}, or ${other}`,
+      );
     }
   }
 };

@@ -62,7 +62,7 @@ const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConf
     return `Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct ${name}.`;
   if (status >= 300 && status < 400)
     return `Write the address after the redirect into ${name}, without a login before it.`;
-  if (status !== 401 && status !== 403) return `Look into the log of the web server behind ${name}.`;
+  if (status !== 401 && status !== 403) return `Read the log of the web server behind ${name}.`;
   return givesUrls(storageAdapter) === true
     ? `Let the service serve the files: remove ${name} and set "serve": "public" (docs/serving.md).`
     : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
@@ -149,7 +149,7 @@ export const checkServing = async (search: Search): Promise<void> => {
     `the service responds with ${String(status)} for a file that is there`,
     settings.delivery === 'redirect' && status === 501
       ? 'npm install @aws-sdk/s3-request-presigner'
-      : 'Look at the access rules: stowage explain ROLE fileDownload /',
+      : 'Check the access rules: stowage explain ROLE fileDownload /',
   );
 };
 

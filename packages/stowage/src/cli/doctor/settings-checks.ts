@@ -225,7 +225,7 @@ export const checkOwnSettings = async (
     return findings.broken(
       'settings.upload',
       `the service refuses an upload: ${data.messages?.[0] ?? ''}`,
-      FIXES[data.error ?? ''] ?? 'Look at the settings of the source (docs/configuration.md).',
+      FIXES[data.error ?? ''] ?? 'Check the settings of the source (docs/configuration.md).',
     );
   const listed = await ask(fetch, `files?${source}&mods[filterWord]=${encodeURIComponent(stored)}`);
   const isListed = listed.data.sources?.some(({ files }) => files.some((file) => file.name === stored));
@@ -233,7 +233,7 @@ export const checkOwnSettings = async (
     findings.broken(
       'settings.list',
       'the service does not show a file that was just uploaded',
-      'Look at extensions, countInChunk and excludeDirectoryNames.',
+      'Check extensions, countInChunk and excludeDirectoryNames.',
     );
   const removed = await ask(fetch, `fileRemove?${source}&name=${encodeURIComponent(stored)}`);
   if (!removed.success) findings.leftBehind(stored);

@@ -197,7 +197,7 @@ export const findFolder = async (
     else
       findings.broken(
         'store.open',
-        `${root} cannot be looked at: ${reasonOf(error)}`,
+        `${root} cannot be read: ${reasonOf(error)}`,
         adviceFor(config, 'open', error),
       );
   }

@@ -160,7 +160,7 @@ const WAITING = { maxWaiting: 1000, maxWaitMs: 60_000 };
 
 /**
  * Creates the previews of one connector: pictures of files that are not images, drawn by programs in separate
- * processes. Looks for no programs and starts none.
+ * processes. Searches for no programs and starts none.
  */
 export const createPreviews = (log: Logger) => {
   const queue = createTaskQueue({ capacity: RUNNING, ...WAITING });

@@ -23,7 +23,7 @@ const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409, 500]);
  */
 const mayBeTaken = (status: number): boolean => status <= 500;
 
-/** Looks twice, because a single "not found" may be wrong. */
+/** Checks twice, because a single "not found" may be wrong. */
 export const isGone = async ({ resources }: Store, path: SourcePath): Promise<boolean> =>
   !(await resources.exists(path, {})) && !(await resources.exists(path, {}));
 

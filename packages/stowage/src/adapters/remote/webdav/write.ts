@@ -196,8 +196,8 @@ export const transferFile = async (
     return;
   }
   // Where `Overwrite: F` may be ignored, one wrong response to the lookup of `giveName` must not cost a file.
-  const looks = method === 'COPY' || (isNew && !store.knowsOverwrite);
-  const found = looks ? await store.find(to, options) : undefined;
+  const checks = method === 'COPY' || (isNew && !store.knowsOverwrite);
+  const found = checks ? await store.find(to, options) : undefined;
   if (found !== undefined && (isNew || found.kind === 'folder')) throw conflict();
   if (method === 'MOVE') return giveName(store, { from, to }, options);
   await withCopy(store, { from, to }, 'file', options, (copy) =>

@@ -47,7 +47,7 @@ export const capabilityTheme = theme('capabilities', [
   }),
   {
     needs: 'atomicReplace',
-    ...it('while a file is replaced each look finds it', async ({ adapter, at }) => {
+    ...it('while a file is replaced each lookup finds it', async ({ adapter, at }) => {
       const path = at('f/a.bin');
       await put(adapter, path, makeBytes(1));
       const replace = async (): Promise<void> => {
