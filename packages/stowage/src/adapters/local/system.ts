@@ -85,7 +85,8 @@ export const readPart = async (fd: number, into: Buffer, at: number | null = nul
 
 /**
  * A directory whose entries are read in batches. Where the file system reports no kinds (sshfs, some NFS), Node
- * calls stat for each entry, and the read fails when one is gone or damaged, or its name is not valid text (ENOENT).
+ * calls stat for each entry, and the read fails when one is gone or damaged, or its name is not valid text
+ * (ENOENT).
  */
 export const openDirectory: (
   path: string,
