@@ -41,6 +41,8 @@ export class GcsEmulator {
   /** Everybody can read the bucket: its contents are then cached for an hour, whatever replaces them. */
   isPublic = false;
   readonly #cached = new Map<string, KeptObject>();
+  /** Number of bytes that a session stores of one request at most. */
+  mostOfPart = Infinity;
   /** Boundary of the last multipart upload. */
   boundary = '';
   readonly bucket: string;
@@ -263,7 +265,8 @@ export class GcsEmulator {
       if (Number(first) !== session.content.length || Number(last) - Number(first) + 1 !== body.length)
         throw new Failure(400, 'invalid');
       // Only a multiple of the quantum is stored.
-      const kept = total === undefined ? body.length - (body.length % QUANTUM) : body.length;
+      const whole = total === undefined ? body.length - (body.length % QUANTUM) : body.length;
+      const kept = Math.min(whole, this.mostOfPart);
       session.content = Buffer.concat([session.content, body.subarray(0, kept)]);
     }
     if (total !== undefined && Number(total) === session.content.length) {

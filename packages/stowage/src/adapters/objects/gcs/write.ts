@@ -7,7 +7,7 @@ import { jsonOf, type GcsResponse, type GcsClient, type GcsRequest } from './con
 /** The service has stored all or a part of the sent bytes. */
 const INCOMPLETE = 308;
 
-/** Limit of status queries: the service may store only a part of the bytes, and responses may get lost. */
+/** Limit of successive requests by which the session got no further: responses may get lost. */
 const MOST_ASKED = 8;
 
 const lost = (cause?: unknown): Error =>
@@ -59,6 +59,7 @@ export const resumableUpload = (
       const now = keptIn(response);
       if (now < kept || now > end) throw lost();
       if (now === end && total === undefined) return undefined;
+      if (now > kept) asked = 0;
       kept = now;
     }
     throw lost();
