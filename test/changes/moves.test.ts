@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { SourcePath, walkFolder } from 'stowage/storage';
+import { NotFoundError, SourcePath, walkFolder } from 'stowage/storage';
 import { MemoryAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
@@ -92,6 +92,30 @@ describe('a folder that is being moved by copying', () => {
       expect(found.sort()).toEqual(FILES.map((path) => path.slice(-NAME)).sort());
     },
   );
+
+  it.each<[string, (service: Service) => Promise<Answer>]>([
+    [
+      'an upload',
+      (service) => service.upload([['files[0]', 'new.txt', '']], { source: 'files', path: 'tree/deep' }),
+    ],
+    [
+      'a folder',
+      (service) => service.call('folderCreate', { source: 'files', path: 'tree/deep', name: 'new' }),
+    ],
+    [
+      'a copy',
+      (service) => service.call('fileCopy', { source: 'files', path: 'tree/deep', from: 'tree/0.txt' }),
+    ],
+  ])('lets %s into it before or after, not into what is left of it', async (_title, enter) => {
+    const { service, storage } = await startMeeting();
+    const [moving, entering] = await Promise.all([moveTree(service), enter(service)]);
+    expect([moving.status, moving.messages]).toEqual([200, []]);
+    expect([200, 404]).toContain(entering.status);
+    await expect(storage.stat(SourcePath.parse('tree'))).rejects.toThrow(NotFoundError);
+    let entered = 0;
+    for await (const _one of walkFolder(storage, SourcePath.parse('a/tree'))) entered += 1;
+    expect(entered).toBe(FILES.length + 1 + (entering.status === 200 ? 1 : 0));
+  });
 
   it.each([
     ['the folder', 'folderRemove', { source: 'files', path: '', name: 'tree' }, ''],

@@ -115,7 +115,26 @@ describe('simultaneous uploads of one name', () => {
   });
 });
 
-describe('uploads while their folder is removed', () => {
+describe('uploads while their folder is renamed or removed', () => {
+  it.each([
+    ['folderRename', { name: 'sub', newname: 'other' }, ['other/']],
+    ['folderRemove', { name: 'sub' }, []],
+  ] as const)('do not make it again after a %s', async (action, fields, left) => {
+    const service = await startService(
+      {},
+      {
+        beforeEvent: async ({ type }) => {
+          if (type === 'file.created') expect((await service.call(action, fields)).status).toBe(200);
+        },
+      },
+    );
+    const files = service.source('files');
+    await files.put({ 'sub/': '' });
+    const { status, messages } = await service.upload([['files[0]', 'a.txt', 'a']], { path: 'sub' });
+    expect([status, messages[0]]).toEqual([404, 'The folder was not found.']);
+    expect(await files.paths()).toEqual(left);
+  });
+
   it('are stored whole or refused, and leave nothing behind', async () => {
     const service = await startService();
     const files = service.source('files');

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { AlreadyExistsError, BusyError } from '../errors/errors.ts';
@@ -105,6 +106,32 @@ const lock: Stage = async (context, change, next) => {
   return locks.hold(locations, options, async (hasWaited) => next(await check(hasWaited)));
 };
 
+/** The folder that a change adds something to without a lock. */
+const folderOf = (change: Change): SourcePath | undefined => {
+  if (change.type === 'create') return change.path;
+  return /^(?:replace|edit|makeFolder|copy)$/u.test(change.type) ? change.path.parent : undefined;
+};
+
+/**
+ * Keeps the folder of new content from being moved or removed until the content is stored: it would be lost,
+ * or the store would create the folder again. @throws NotFoundError
+ */
+const folder: Stage = async (context, change, next) => {
+  const path = folderOf(change);
+  if (path === undefined || change.type === 'document') return next(change);
+  const { open } = change;
+  const { locations: locks } = context.services;
+  // No other change names it: locked, it only keeps the folders around it.
+  const inside = { storage: storeOf(open), path: path.below(randomUUID()) };
+  return locks.hold([inside], { isOfFile: true, signal: context.signal }, async (hasWaited) => {
+    if (hasWaited || locks.hasFolderLeft()) {
+      open.forget(path);
+      await open.requireFolder(path);
+    }
+    return next(change);
+  });
+};
+
 const INSPECTED_AT_ONCE = 4;
 
 const inspectForm = async (context: StageContext, { open, path: folder, files, isForm }: Create) => {
@@ -132,8 +159,8 @@ const inspection: Stage = async (context, change, next) => {
 };
 
 /**
- * The stages that every change passes: rights > lock > contents > inspection > hooks > quota > trash > store
- * > names > following > events > describing. Each stage encloses the later ones. The last four run after the
+ * The stages that every change passes: rights > lock > contents > inspection > hooks > quota > trash > folder
+ * > store > names > following > events > describing. Each stage encloses the later ones. The last four run after the
  * change, so they stand at the outside, where they begin.
  */
 const STAGES: readonly Stage[] = [
@@ -159,6 +186,8 @@ const STAGES: readonly Stage[] = [
   quota,
   /** Moves removed or replaced content into the trash, and restores it. */
   trash,
+  /** Keeps the folder that new content enters. */
+  folder,
   /** Carries the change out in the store. */
   store,
 ];

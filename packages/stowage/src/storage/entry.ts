@@ -81,3 +81,6 @@ export const isSameVersion = (one: Stat, other: Stat): boolean =>
     other.modifiedAt === undefined ||
     isSameTime(one.modifiedAt, other.modifiedAt)) &&
   (one.etag === undefined || other.etag === undefined || opaque(one.etag) === opaque(other.etag));
+
+/** How long a request may reuse its lookup of an entry: short, because an upload may take hours. */
+export const LOOKUP_MS = 5000;

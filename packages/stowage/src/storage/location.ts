@@ -1,5 +1,6 @@
 import { withoutCase } from '../basics/content/file-name.ts';
 import type { StorageAdapter } from './adapter.ts';
+import { LOOKUP_MS } from './entry.ts';
 import type { ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
@@ -67,6 +68,8 @@ export interface LocationLocks {
     options: LockOptions,
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T>;
+  /** Whether a folder may have left its location since a request has seen it there. */
+  readonly hasFolderLeft: () => boolean;
 }
 
 interface Holder extends Pick<LockOptions, 'isOfFile'> {
@@ -78,6 +81,7 @@ interface Holder extends Pick<LockOptions, 'isOfFile'> {
 export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
   const holders = new Set<Holder>();
   let waiting = 0;
+  let folderLeftAt = -Infinity;
   const findHolder = (wanted: readonly Located[], { passesFiles }: LockOptions): Holder | undefined =>
     [...holders].find(
       ({ locations, isOfFile }) =>
@@ -110,9 +114,11 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
         return await work(hasWaited);
       } finally {
         holders.delete(holder);
+        if (!isOfFile) folderLeftAt = Date.now();
         end();
       }
     },
+    hasFolderLeft: () => Date.now() - folderLeftAt < LOOKUP_MS,
   };
 };
 

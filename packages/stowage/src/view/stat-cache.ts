@@ -1,12 +1,10 @@
 import { ifNoSuch } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
-import { type EntryKind, folderNamed, type Stat } from '../storage/entry.ts';
+import { type EntryKind, folderNamed, LOOKUP_MS, type Stat } from '../storage/entry.ts';
 import type { Glimpse, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Life } from './folder-view.ts';
 
-/** Short, because an upload may take hours between two lookups of one entry. */
-const FRESH_MS = 5000;
 /** For missing entries and current lookups: other writers may create the entry. */
 const FRESH_ABSENCE_MS = 1000;
 /** Upper bound of cached entries; one request names fewer items. */
@@ -32,7 +30,7 @@ type CachedGlimpse = Cached<Glimpse | undefined> & {
 
 /** A cached promise with another signal is not reused: an abort would make this caller fail. */
 const isFresh = ({ at, signal }: Cached<unknown>, now: AbortSignal, isOfNow: boolean): boolean =>
-  signal === now && Date.now() - at < (isOfNow ? FRESH_ABSENCE_MS : FRESH_MS);
+  signal === now && Date.now() - at < (isOfNow ? FRESH_ABSENCE_MS : LOOKUP_MS);
 
 /**
  * Lookups of one source, cached for one request, so that each entry is read once. Entries expire after
