@@ -117,6 +117,28 @@ describe('imageResize', () => {
     expect(await service.source('files').paths()).toEqual(['a.png']);
   });
 
+  it('rejects a result larger than maxUploadFileSize, but not one that only stays as large as it was', async () => {
+    const { put, service, bytes } = await startImages({ maxUploadFileSize: '2kb' });
+    const shades = (side: number): Promise<Buffer> => {
+      const raw = { width: side, height: side, channels: 4 } as const;
+      return sharp(gradient(side, side).data, { raw }).png().toBuffer();
+    };
+    const [small, large] = [await shades(20), await shades(400)];
+    expect([small.length < 2048, large.length > 2048]).toEqual([true, true]);
+    await put('small.png', small);
+    await put('large.png', large);
+    for (const newname of ['', 'b']) {
+      const box = boxOf({ w: 1000, h: 1000 });
+      const answer = await service.call('imageResize', { name: 'small.png', newname, ...box });
+      expect([answer.status, answer.data['error']]).toEqual([403, 'FILE_TOO_LARGE']);
+    }
+    expect((await bytes('small.png')).equals(small)).toBe(true);
+    expect(await service.source('files').paths()).toEqual(['large.png', 'small.png']);
+    const crop = { name: 'large.png', ...boxOf({ x: 0, y: 0, w: 390, h: 390 }) };
+    expect((await service.call('imageCrop', crop)).status).toBe(200);
+    expect((await bytes('large.png')).length).toBeGreaterThan(2048);
+  });
+
   it('treats an existing newname as the strategy says', async () => {
     for (const [strategy, status, names] of [
       ['replace', 200, ['a.png', 'b.png']],

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import { renamedFileName, requireUntaken } from '../changes/new-name.ts';
+import { fileTooLarge } from '../changes/uploaded-file.ts';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { itemShape, optionalTextField } from '../parameters/fields.ts';
 import {
@@ -106,8 +107,9 @@ const requireTarget = async (
 /**
  * Edits a stored image: replaces the original, or stores the result under another name in the same folder and
  * format. A replacement that would change nothing is skipped: each encoding costs quality.
- * @throws BrokenImageError (400) for SVG and undecodable content; ChangedMeanwhileError when the image was
- *   replaced during the edit, NotFoundError when it was removed; BusyError; errors of naming and access
+ * @throws BrokenImageError (400) for SVG and undecodable content; FileTooLargeError for a result above the
+ *   limit of uploads and the size of the original; ChangedMeanwhileError when the image was replaced during
+ *   the edit, NotFoundError when it was removed; BusyError; errors of naming and access
  */
 export const editImage = async (
   context: ActionContext,
@@ -149,8 +151,13 @@ export const editImage = async (
     isOver,
     pointAfter: (point) => moved(point),
     make: (store) => {
-      const put = async (bytes: Buffer): Promise<void> =>
-        isUnchanged ? undefined : store({ content: { bytes, version: isOver ? version : undefined } });
+      const put = async (bytes: Buffer): Promise<void> => {
+        if (isUnchanged) return;
+        // Pictures that other programs put here may be larger than uploads, and stay editable.
+        const most = Math.max(view.source.settings.maxUploadFileSize, version.size ?? 0);
+        if (bytes.length > most) throw fileTooLarge(path.name, most);
+        await store({ content: { bytes, version: isOver ? version : undefined } });
+      };
       return services.images.edit(picture, wantedOf, put, signal);
     },
   });

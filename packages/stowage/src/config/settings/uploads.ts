@@ -109,7 +109,7 @@ export const uploadsSettings = {
     byteSize.prefault('8mb'),
     source(
       'Maximum size of an uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. ' +
-        'Also for fileUploadRemote.',
+        'Also for fileUploadRemote and for edited pictures that become larger.',
     ),
   ),
   saveSameFileNameStrategy: setting(
