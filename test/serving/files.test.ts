@@ -231,14 +231,15 @@ describe('public files', () => {
     expect(await statusOf(service, '/file/files/a.txt')).toBe(404);
   });
 
-  it('are found by their absolute links', async () => {
+  it('are found by their links, whatever host a proxy gives the page', async () => {
     const service = await publicFiles();
-    const { data } = await service.call('getLocalFileByUrl', {
-      url: `${service.url}/file/files/trip/K%C3%B6ln%201.txt?x=1`,
-    });
-    expect(data).toMatchObject({ path: '/trip', name: 'Köln 1.txt', source: 'files' });
-    const foreign = await service.call('getLocalFileByUrl', { url: 'http://evil.example/file/files/a.txt' });
-    expect(foreign.status).toBe(404);
+    const find = (url: string) => service.call('getLocalFileByUrl', { url });
+    for (const host of [service.url, 'https://www.example.com', '//www.example.com', '']) {
+      const { data } = await find(`${host}/file/files/trip/K%C3%B6ln%201.txt?x=1`);
+      expect(data).toMatchObject({ path: '/trip', name: 'Köln 1.txt', source: 'files' });
+    }
+    for (const path of ['files/file/a.txt', 'file/other/a.txt', 'file/files2/a.txt'])
+      expect((await find(`https://www.example.com/${path}`)).status).toBe(404);
   });
 });
 

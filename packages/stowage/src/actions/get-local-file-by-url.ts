@@ -18,7 +18,7 @@ const isAllowed = (access: Access, path: SourcePath): boolean =>
  */
 const candidatesFor = (sources: readonly Source[], url: string): PublicFile[] => {
   const path = url.trim().replace(/^(?:https?:)?\/\/[^/?#@\\]*/iu, '');
-  const anywhere = sources.filter(({ baseurl, servesItself }) => baseurl.startsWith('/') && !servesItself);
+  const anywhere = sources.filter(({ baseurl }) => baseurl.startsWith('/'));
   return [...filesOfPublicUrl(sources, url), ...(path === url ? [] : filesOfPublicUrl(anywhere, path))];
 };
 
