@@ -11,6 +11,7 @@ import {
   rm,
   rmdir,
   stat,
+  writeFile,
   type FileHandle,
 } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
@@ -25,6 +26,10 @@ import { quarters } from '../pictures/pictures.ts';
 import { installBare } from '../package/bare-install.ts';
 import { silent } from './service.ts';
 import { ask, create, offsetOf, patch, startTus, TUS, type TusService } from './tus-client.ts';
+
+interface Answer {
+  readonly data: { readonly error: string };
+}
 
 /** A whole upload in one part. */
 const upload = async (url: string, filename: string, bytes: Uint8Array | string, values = {}) => {
@@ -241,6 +246,26 @@ describe('uploads in parts', () => {
     const { address } = await create(service.tus, 3, { filename: 'a.txt' });
     expect((await patch(address, 0, 'abc')).status).toBe(200);
     expect(await service.source('files').text('a.txt')).toBe('abc');
+  });
+
+  it('are not stored where their directory cannot be used, and the log says why', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'stowage-tus-'));
+    onTestFinished(() => rm(root, { recursive: true }));
+    await writeFile(join(root, 'file'), '');
+    const sources = { files: { title: 'files', baseurl: 'https://files.example/', root } };
+    for (const directory of [join(root, 'file'), join(root, 'file/tus')]) {
+      const logged: unknown[] = [];
+      const error = (_message: string, fields?: object): unknown => logged.push(fields);
+      const app = createApp({ sources, tus: { directory } }, {}, { logger: { ...silent, error } });
+      onTestFinished(() => app.close());
+      const headers = { ...TUS, 'upload-length': '1', 'upload-metadata': `filename ${btoa('a.txt')}` };
+      const answer = await app.fetch(new Request('http://localhost/tus', { method: 'POST', headers }));
+      expect([answer.status, ((await answer.json()) as Answer).data.error]).toEqual([
+        500,
+        'STORAGE_UNAVAILABLE',
+      ]);
+      expect(logged).toEqual([expect.objectContaining({ detail: expect.stringMatching(/EEXIST|ENOTDIR/u) })]);
+    }
   });
 
   it('are off when they are switched off, and without a directory', async () => {

@@ -102,7 +102,7 @@ export class ResumableUploads {
       return { status: 201, headers: { ...headers, ...JSON_TYPE }, body };
     } catch (error) {
       // The client does not know its address: neither bytes nor room are retained for it.
-      await this.#uploads.remove(id);
+      await this.#uploads.remove(id).catch(() => undefined);
       throw error;
     }
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { Once } from '../../basics/concurrency/abort.ts';
 import { flush, fromSystemError, ifCode, writeFlushed } from '../../basics/files/system-errors.ts';
-import { BusyError, NotFoundError, orUndefined } from '../../errors/errors.ts';
+import { BusyError, NotFoundError, orUndefined, StorageUnavailableError } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.ts';
 
@@ -41,6 +41,13 @@ export interface WaitingUpload {
 }
 
 const ifGone = ifCode('ENOENT');
+
+/** The error of a directory that cannot be used: the client has not named it. */
+const unusable = (error: unknown, operation: string): Error => {
+  const known = fromSystemError(error, operation);
+  if (known.status >= 500) return known;
+  return new StorageUnavailableError({ detail: known.detail ?? operation, cause: error });
+};
 
 const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined =>
   orUndefined(() => {
@@ -118,7 +125,7 @@ export class UnfinishedUploads {
       await this.#write(upload);
       return upload;
     } catch (error) {
-      throw fromSystemError(error, 'beginning an upload');
+      throw unusable(error, 'beginning an upload');
     }
   }
 
@@ -250,7 +257,7 @@ export class UnfinishedUploads {
           // Left for the next process when it cannot be read now.
           await this.#readOne(id).catch(() => undefined);
       } catch (error) {
-        throw fromSystemError(error, 'reading the unfinished uploads');
+        throw unusable(error, 'reading the unfinished uploads');
       }
     });
   }
