@@ -2,12 +2,21 @@ import { mkdtemp, open, readFile, rename, rm, writeFile, type FileHandle } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
+import {
+  createApp,
+  HttpError,
+  registerStorageAdapter,
+  type ConnectorHooks,
+  type ServiceEvent,
+} from 'stowage';
+import { StorageFullError, type StorageAdapter } from 'stowage/storage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { MemoryAdapter } from '#internals';
 import { optionsFor } from '../../tools/test-servers/bucket.ts';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 import { photo } from '../pictures/pictures.ts';
+import { replacing } from '../protocol/changing-store.ts';
 import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const settings = { createThumb: false, trash: {} } as const;
@@ -119,6 +128,46 @@ describe('events', () => {
     expect((await service.source('files').bytes('a.jpg')).equals(before)).toBe(true);
     expect(after).toEqual([]);
   });
+
+  it.each<[string, string, Record<string, string>, string[], boolean?]>([
+    ['a removal', 'fileRemove', { name: 'a.txt' }, ['file.removed a.txt']],
+    ['a rename', 'fileRename', { name: 'a.txt', newname: 'c' }, ['file.moved c.txt']],
+    ['a description', 'fileDescribe', { name: 'a.txt', alt: 'a' }, ['file.described a.txt']],
+    ['a removal before the form fails', 'fileRemove', { name: 'a.txt' }, ['file.removed a.txt'], true],
+  ])(
+    'of a form begin before that of %s of one of its files',
+    async (_title, action, fields, changed, fails = false) => {
+      const memory = new MemoryAdapter();
+      let [stored, change] = [(): void => undefined, (): unknown => undefined];
+      const isStored = new Promise<void>((resolve) => (stored = resolve));
+      const stage: StorageAdapter['stage'] = async (...given) => {
+        const staged = await memory.stage(...given);
+        const commit: typeof staged.commit = async (target, options) => {
+          if (target.name === 'b.txt') {
+            await isStored;
+            await change();
+            if (fails) throw new StorageFullError();
+          }
+          return staged.commit(target, options).finally(() => target.name === 'a.txt' && stored());
+        };
+        return { size: staged.size, open: () => staged.open(), commit, discard: () => staged.discard() };
+      };
+      registerStorageAdapter(`form: ${_title}`, { create: () => replacing(memory, { stage }) });
+      const sources = { files: { storageAdapter: `form: ${_title}`, root: undefined } };
+      const { service, after } = await start({}, { sources, trash: undefined });
+      change = async () => expect((await service.call(action, fields)).status).toBe(200);
+      const { status } = await service.upload([
+        ['files[0]', 'a.txt', 'a'],
+        ['files[1]', 'b.txt', 'b'],
+      ]);
+      expect(status).toBe(fails ? 500 : 200);
+      expect(after.map(({ type, path }) => `${type} ${path}`)).toEqual([
+        'file.created a.txt',
+        ...changed,
+        ...(fails ? [] : ['file.created b.txt']),
+      ]);
+    },
+  );
 
   it('do not tell what did not happen', async () => {
     const { service, before, after } = await start(

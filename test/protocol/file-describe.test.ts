@@ -476,12 +476,12 @@ describe('words of files whose names go to others at that moment', () => {
     };
   };
 
-  it('stay with a file that is renamed while an upload gets its name', async () => {
+  it('stay with a file that is renamed while an upload of its name comes, which gets a number', async () => {
     const upload = (service: Service) => service.upload([['files[0]', 'a.txt', 'new']]);
     const { service, call } = await startMeanwhile('moveFile', 'a.txt', upload);
     await call('fileRename', { newname: 'n.txt' });
     expect((await listed(service)).map(({ name, about }) => [name, about])).toEqual([
-      ['a.txt', undefined],
+      ['a-1.txt', undefined],
       ['n.txt', ABOUT],
     ]);
   });

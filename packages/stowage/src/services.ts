@@ -63,6 +63,7 @@ export const createServices = (
       sinks: createSinks(settings, state, log),
       log,
     }),
+    unreported: new Set(),
     inspector: createInspector(
       hooks.inspectUpload && ((upload) => fromHook('inspectUpload', () => hooks.inspectUpload?.(upload))),
       log,

@@ -31,13 +31,12 @@ import { store } from './store.ts';
 import { trash } from './trash.ts';
 import { inspected, withFileNameIf } from './uploaded-file.ts';
 
-/** The locations whose content a change removes or replaces, and folders that it copies. */
+/** The locations whose content a change stores, removes or replaces, and folders that it copies. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
   const target = { storage, path: change.path };
-  if (change.type === 'remove' || change.type === 'describe') return [target];
-  if (change.type === 'put') return change.createOnly === true ? [] : [target];
+  if (change.type === 'remove' || change.type === 'describe' || change.type === 'put') return [target];
   if ('item' in change) {
     const original = { storage: storeOf(change.from), path: change.item.path };
     if (change.type !== 'copy') return [original, target];
@@ -90,8 +89,13 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
   return change;
 };
 
+/** Reports what others have stored at these locations, before that is reported as changed. */
+const tellEarly = async ({ services, requester }: StageContext, locations: readonly Located[]) => {
+  for (const tell of services.unreported) await tell(locations, requester);
+};
+
 /**
- * Locks the locations that the change removes or replaces until it is done. Between two changes no version is
+ * Locks the locations that the change creates, removes or replaces until it is done. Between two changes no version is
  * lost, also where the store does not support conditional writes. A copy of a folder only waits for moves and
  * removals of folders, of which it would copy the rest.
  */
@@ -102,8 +106,15 @@ const lock: Stage = async (context, change, next) => {
   const check = (hasWaited: boolean): Promise<Change> => upToDate(context, change, hasWaited);
   const { signal } = context;
   if (change.type === 'copy') return next(await locks.hold(locations, { signal, passesFiles: true }, check));
-  const options = { signal, isOfFile: isOfFile(change) };
-  return locks.hold(locations, options, async (hasWaited) => next(await check(hasWaited)));
+  const isNew = change.type === 'put' && change.createOnly === true;
+  const options = { signal, isNew, isOfFile: isOfFile(change) };
+  return locks.hold(locations, options, async (hasWaited) => {
+    try {
+      return await next(await check(hasWaited));
+    } finally {
+      if (!isNew && context.done.length > 0) await tellEarly(context, locations);
+    }
+  });
 };
 
 /** The folder that a change adds something to without a lock. */

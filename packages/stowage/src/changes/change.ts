@@ -10,7 +10,7 @@ import type { DrawnThumbnail, Thumbnails } from '../pictures/kept/thumbnails.ts'
 import type { About, AboutPatch } from '../storage/about/about.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
-import type { LocationLocks } from '../storage/location.ts';
+import type { Located, LocationLocks } from '../storage/location.ts';
 import type { Measure } from '../storage/measure.ts';
 import type { NameMemory } from '../storage/moved/memory.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -127,6 +127,8 @@ export interface Put extends At {
   readonly mustExist?: boolean;
   /** The stat of the file that is replaced, if it is known without another request. */
   readonly replaces?: Stat | undefined;
+  /** Called when the file is stored, while its name is still locked. */
+  readonly onStored?: ((stored: Stored) => unknown) | undefined;
 }
 
 export interface Describe extends At {
@@ -225,6 +227,9 @@ export type Next = (change: Change) => Promise<Change | undefined>;
 /** One step that every change passes. A stage passes changes that do not concern it to `next`. */
 export type Stage = (context: StageContext, change: Change, next: Next) => Promise<Change | undefined>;
 
+/** Reports what a running change of another requester has done at these locations, unless it is reported. */
+export type EarlyReport = (locations: readonly Located[], by: Requester) => Promise<void>;
+
 /** Services that the stages use. All requests of one connector share them. */
 export interface ChangeServices {
   readonly thumbnails: Thumbnails;
@@ -237,6 +242,8 @@ export interface ChangeServices {
   /** History of names, in sources that record it. */
   readonly names: NameMemory;
   readonly events: Events;
+  /** Of each running change. */
+  readonly unreported: Set<EarlyReport>;
   readonly quotas: Quotas;
   readonly inspector: Inspector;
   /** Undefined when the host has no hook for it. */

@@ -1,13 +1,16 @@
 import { orAborted } from '../basics/concurrency/abort.ts';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import type { EventType, ServiceEvent } from '../config/event.ts';
+import { containsLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { type Addressed, addressesOf } from '../view/links.ts';
+import { storeOf } from '../view/writable.ts';
 import type {
   Change,
   ChangeContext,
   Create,
   Done,
+  EarlyReport,
   MakeFolder,
   StageContext,
   Stage,
@@ -108,19 +111,36 @@ const isReplacing = (change: Change, done: Done): boolean =>
 
 const REPORTED_AT_ONCE = 16;
 
-/** Reports what has happened, also when the rest of the change has failed. Reporting never fails. */
+/**
+ * Reports what has happened, also when the rest of the change has failed; a file that another request changes
+ * before the end is reported before that change. Reporting never fails.
+ */
 export const events: Stage = async (context, change, next) => {
-  if (!context.services.events.reports) return next(change);
+  const { events: all, unreported } = context.services;
+  if (!all.reports || typeOf(change) === undefined) return next(change);
+  const told = new Set<string>();
+  const tell = (done: readonly Done[]): Promise<void> =>
+    // They keep their order. Each is synced to disk for webhooks.
+    forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, done), async (one) => {
+      const event = eventOf(context, change, one);
+      if (event === undefined || told.has(event.path)) return;
+      told.add(event.path);
+      const type = isReplacing(change, one) ? 'file.replaced' : event.type;
+      await all.emit({ ...event, type, ...linksOf(context, change, one) });
+    });
+  const tellEarly: EarlyReport = async (locations, by) => {
+    if (by === context.requester || change.type === 'document' || change.type === 'emptyTrash') return;
+    const storage = storeOf(change.open);
+    const isMet = ({ path }: Done): boolean =>
+      locations.some((location) => containsLocation(location, { storage, path }));
+    await tell(context.done.filter(isMet));
+  };
+  unreported.add(tellEarly);
   try {
     return await next(change);
   } finally {
-    // They keep their order. Each is synced to disk for webhooks.
-    await forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, context.done), async (done) => {
-      const event = eventOf(context, change, done);
-      if (event === undefined) return;
-      const type = isReplacing(change, done) ? 'file.replaced' : event.type;
-      await context.services.events.emit({ ...event, type, ...linksOf(context, change, done) });
-    });
+    await tell(context.done);
+    unreported.delete(tellEarly);
   }
 };
 

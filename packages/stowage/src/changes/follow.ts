@@ -195,12 +195,8 @@ const leftWords = async (context: StageContext, change: Change) => {
   const { open, path } = change;
   try {
     if (!(await mayHaveWords(context, open, path))) return undefined;
-    const location = at(open, path);
-    const forget = await services.about.left(location);
-    // An older file that moves away from this name holds the location until its texts have moved too. A
-    // change that may replace a file holds it itself, also when it finds none.
-    const held = change.createOnly === true ? [location] : [];
-    return forget && (() => services.locations.hold(held, {}, forget).catch(failed));
+    const forget = await services.about.left(at(open, path));
+    return forget && (() => forget().catch(failed));
   } catch (error) {
     failed(error);
     return undefined;

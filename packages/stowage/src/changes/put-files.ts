@@ -90,12 +90,14 @@ export const putContent = (
   context: StageContext,
   wanted: WantedName & { readonly keys: readonly string[]; readonly isFree?: boolean | undefined },
   content: NewContent['content'],
+  onStored?: Put['onStored'],
 ): Promise<Stored> =>
   storeByStrategy(context, wanted, async (path, createOnly, isSeen) => {
     const { open, keys, isFree } = wanted;
     const isNoFolder =
       isSeen === true || (isFree === true && path.equals(wanted.path)) || (await open.isSeenNoFolder(path));
-    const [one] = await context.carry({ type: 'put', open, path, keys, content, createOnly, isNoFolder });
+    const put = { type: 'put', open, path, keys, content, createOnly, isNoFolder, onStored } as const;
+    const [one] = await context.carry(put);
     return one as Stored;
   });
 
@@ -174,7 +176,8 @@ const putFile = async (
     open.require(keys, before.path, 'file');
     return { ...before, bytes: content.staged.size, replaced: false, isFound: true };
   }
-  return putContent(context, { open, path, keys, strategy, isFree }, content);
+  const onStored = (one: Stored): unknown => context.done.push(one);
+  return putContent(context, { open, path, keys, strategy, isFree }, content, onStored);
 };
 
 /** As `putFile`, with the original that is kept beside the file. */
@@ -232,7 +235,7 @@ export const putAll = async (
     await forEachAtOnce(FILES_AT_ONCE, groupsOf(open, planned), async (group) => {
       for (const index of group) await put(index);
     });
-    context.done.push(...stored());
+    context.done.splice(0, Infinity, ...stored());
   } catch (error) {
     const done = stored();
     await withdraw(
@@ -240,7 +243,7 @@ export const putAll = async (
       open,
       done.flatMap((one) => (one.original === undefined || one.replaced ? [one] : [one, one.original])),
     );
-    context.done.push(...done.filter(({ replaced }) => replaced));
+    context.done.splice(0, Infinity, ...done.filter(({ replaced }) => replaced));
     // Naming the file means to the client that nothing was uploaded, which is wrong when a file was replaced.
     const isAll = context.done.length === 0;
     return withFileNameIf(isForm && isAll && failed !== undefined, failed?.filename ?? '', () => {

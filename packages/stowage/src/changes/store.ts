@@ -144,6 +144,7 @@ const put = async (context: StageContext, change: Put): Promise<void> => {
   const inspection = 'staged' in content ? content.inspection : undefined;
   const stored: Stored = { path, stat, bytes: sizeOf(content), replaced: !createOnly, inspection };
   context.done.push(stored);
+  change.onStored?.(stored);
 };
 
 const describe = async ({ services, done }: StageContext, { open, path, patch }: Describe): Promise<void> => {

@@ -4,7 +4,7 @@ import { LOOKUP_MS } from './entry.ts';
 import type { ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
-import { BusyError } from '../errors/errors.ts';
+import { AlreadyExistsError, BusyError } from '../errors/errors.ts';
 
 /** Location of an entry, existing or planned. */
 export interface StoreLocation {
@@ -50,6 +50,8 @@ interface LockOptions {
   readonly isOfFile?: boolean;
   /** Does not wait for operations of one file. */
   readonly passesFiles?: boolean;
+  /** Creates an entry: a locked name counts as taken. */
+  readonly isNew?: boolean;
 }
 
 /**
@@ -60,7 +62,7 @@ export interface LocationLocks {
   /**
    * Locks all of the locations, which are waited for together: no caller waits while holding a lock. A caller
    * that has waited must check again, because items may be gone.
-   * @throws the signal's reason while waiting; BusyError when too many callers wait, or after a minute;
+   * @throws AlreadyExistsError (`isNew`); the signal's reason while waiting; BusyError when too many callers wait, or after a minute;
    * errors of `work`
    */
   hold<T>(
@@ -108,6 +110,7 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
       const holder = { locations, isOfFile, ended: new Promise<void>((resolve) => (end = resolve)) };
       // No await between the last check and this line: otherwise several waiting callers would all enter.
       const enter = (): void => void holders.add(holder);
+      if (hasWaited && options.isNew === true) throw new AlreadyExistsError();
       if (hasWaited) await waitFor(locations, options, enter);
       else enter();
       try {
