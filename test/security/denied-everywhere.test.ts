@@ -222,16 +222,22 @@ const denialOf = (key: string, { path, extensions }: { path?: string; extensions
     (extensions === undefined || (entry.kind === 'file' && entry.path.endsWith(`.${extensions}`))),
 });
 
-/** Denials of each key: at each entry, everywhere, in its folder, and of its extension. */
+/**
+ * Denials of each key for each entry: at the entry, everywhere, in its folder, and of its extension. One of
+ * them in turn, and before a release all of them.
+ */
 const denialsOf = (concerns: readonly Concern[]): readonly Denial[] => {
-  const all = concerns.flatMap(({ entry: { path, kind }, keys }) =>
-    keys.flatMap((key) => [
+  const pairs = concerns.flatMap(({ entry, keys }) => keys.map((key) => ({ key, entry })));
+  const all = pairs.flatMap(({ key, entry: { path, kind } }, index) => {
+    const denials = [
       denialOf(key, { path }),
       denialOf(key, {}),
       ...(folderOf(path) === '' ? [] : [denialOf(key, { path: folderOf(path) })]),
       ...(kind === 'folder' ? [] : [denialOf(key, { extensions: path.replace(/^.*\./u, '') })]),
-    ]),
-  );
+    ];
+    const turn = index % denials.length;
+    return runsEverything ? denials : denials.slice(turn, turn + 1);
+  });
   return [...new Map(all.toReversed().map((one) => [JSON.stringify(one.rule), one])).values()].toReversed();
 };
 
@@ -321,8 +327,13 @@ class Trial {
       const least = pathsOf(await concernsBy(first, [only]));
       expect(least, `${told} with ${[...needed].join()} alone`).toEqual(pathsOf(concerns));
     }
-    // A request that does the same as another one is denied each key once, and so is one by another door.
-    const denials = isKnown ? denialsOf(concerns).filter(isFirstOfKey) : denialsOf(concerns);
+    // A request that does the same as another one is denied each key once (in turn one key, and before a
+    // release all of them), and so is one by another door.
+    const all = denialsOf(concerns);
+    const byKey = all.filter(isFirstOfKey);
+    const turnOfKey = this.succeeded.length % byKey.length;
+    const known = runsEverything ? byKey : byKey.slice(turnOfKey, turnOfKey + 1);
+    const denials = isKnown ? known : all;
     for (const [index, denial] of denials.entries()) {
       const isEverywhere = !isKnown && isFirstOfKey(denial, index, denials);
       // The others in turn, and before a release all of them.
