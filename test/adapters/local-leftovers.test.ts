@@ -10,9 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SourcePath } from 'stowage/storage';
+import { runsEverything } from '../before-release.ts';
 import { createSilentLogger, openLocalAdapter, processState, readProcessMark } from '#internals';
 
-const ROUNDS = 8;
+const ROUNDS = runsEverything ? 8 : 4;
 const TEMP = '.stowage-tmp';
 const HOUR_MS = 60 * 60 * 1000;
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mostly } from '../before-release.ts';
+import { mostly, shareOfDay } from '../before-release.ts';
 import { Faults } from './faults.ts';
 import { losses } from './losses.ts';
 import { runModel } from './run.ts';
@@ -54,7 +54,8 @@ describe.each(mostly(1, ['local', 'memory']))('twelve clients on %s that loses a
 });
 
 describe('a run on a store that loses something in silence', () => {
-  it.concurrent.each(mostly(3, Object.entries(losses)))(
+  const all = Object.entries(losses);
+  it.concurrent.each(shareOfDay(all.length, all))(
     'says so: %s',
     async (_name, { wrap, says, operations = 200 }) => {
       const stores = await startMemory(wrap);

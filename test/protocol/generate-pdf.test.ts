@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runsEverything } from '../before-release.ts';
+import { shareOfDay } from '../before-release.ts';
 import { noBrowser, noPoppler, pageSizes, textOf } from '../documents/pdf-tools.ts';
 import { shareService, startService, type Fields, type Service } from './service.ts';
 
@@ -49,17 +49,15 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
       Legal: [8.5 * inch, 14 * inch],
       Tabloid: [11 * inch, 17 * inch],
     } as const;
-    for (const [index, [format, [width, height]]] of Object.entries(formats).entries()) {
-      const options = { html: '<p>text</p>', 'options[format]': format };
-      const landscape = { ...options, 'options[page_orientation]': 'landscape' };
-      // Each in one orientation stands for both.
-      if (runsEverything || index % 2 === 0)
-        expectSize((await generate(service, options)).bytes, width, height);
-      if (runsEverything || index % 2 === 1)
-        expectSize((await generate(service, landscape)).bytes, height, width);
-    }
-    const turned = { html: '<p>text</p>', 'options[page_orientation]': 'landscape' };
-    expectSize((await generate(service, turned)).bytes, 297, 210);
+    const sizes = Object.entries(formats).flatMap(([format, [width, height]]) => [
+      [{ 'options[format]': format }, width, height] as const,
+      [{ 'options[format]': format, 'options[page_orientation]': 'landscape' }, height, width] as const,
+    ]);
+    for (const [options, width, height] of [
+      [{ 'options[page_orientation]': 'landscape' }, 297, 210] as const,
+      ...shareOfDay(3, sizes),
+    ])
+      expectSize((await generate(service, { html: '<p>text</p>', ...options })).bytes, width, height);
   });
 
   it('takes its parameters from JSON, the query and a form, and answers on the root too', async () => {

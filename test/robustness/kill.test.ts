@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runsEverything } from '../before-release.ts';
 import { formOf, post, startService, type Service } from './service.ts';
 
-const ROUNDS = runsEverything ? 5 : 3;
+const ROUNDS = runsEverything ? 5 : 2;
 const UPLOADS = 20;
 // Without thumbnails the folder holds nothing but what was uploaded.
 const settings = {

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runsEverything } from '../before-release.ts';
 import { startService, type Service } from './service.ts';
 
-const ROUNDS = runsEverything ? 4 : 2;
+const ROUNDS = runsEverything ? 4 : 1;
 const ITEMS = 30;
 
 describe('Killing the service while it removes and restores', () => {

@@ -1,6 +1,7 @@
 import { constants, deflateRawSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
+import { shareOfDay } from '../before-release.ts';
 import { avifWithItem } from '../pictures/avif-files.ts';
 import { bmpFile, icoFile } from '../pictures/bitmaps.ts';
 import { claimingHeic, heicFile } from '../pictures/heic-files.ts';
@@ -211,7 +212,7 @@ describe('pictures that come in as bombs', () => {
       extensions: ['png', 'jpg', 'webp', 'avif'],
     });
     const files = await Promise.all(
-      Object.entries(TALKATIVE).map(async ([what, make]) => [what, await make()] as const),
+      shareOfDay(2, Object.entries(TALKATIVE)).map(async ([what, make]) => [what, await make()] as const),
     );
     const before = process.resourceUsage().maxRSS;
     for (const [what, file] of files) {
