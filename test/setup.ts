@@ -1,3 +1,4 @@
 import { endWithFile } from './end-of-file.ts';
+import './equal-bytes.ts';
 
 endWithFile();

@@ -10,6 +10,9 @@ const CRASHED = {
   failures: ['The tests ended without a report.'],
 };
 
+/** One worker: options of the command line do not reach the projects of a configuration. */
+const inOneWorker = (node) => ({ ...node, environment: { ...node.environment, VITEST_MAX_WORKERS: '1' } });
+
 const OUTSIDE = 'An error outside of any test; see above.';
 
 const readReport = async (file) => {
@@ -89,7 +92,7 @@ const resultOf = async (node, { status, files }) => {
   }
 
   process.stdout.write(`\nOnce more, alone, on Node ${node.version}: ${failed.join(', ')}\n`);
-  const { status: statusAlone, files: alone } = await runOnce(node, ['--no-file-parallelism', ...failed]);
+  const { status: statusAlone, files: alone } = await runOnce(inOneWorker(node), failed);
   if (alone === undefined)
     return { ...CRASHED, failures: [...failuresOf(files), ...CRASHED.failures], onlyAlone: [] };
   const counts = countsOf([...files.filter(({ name }) => !failed.includes(name)), ...alone]);
@@ -125,7 +128,7 @@ export const startTests = (node, args, { isAside = false } = {}) => {
     output = `${title}${printed}`;
     return status;
   };
-  const ended = isAside ? runOnce(node, ['--maxWorkers=1', ...args], aside) : runOnce(node, args);
+  const ended = isAside ? runOnce(inOneWorker(node), args, aside) : runOnce(node, args);
   const result = async () => {
     const first = await ended;
     process.stdout.write(output);
