@@ -48,7 +48,7 @@ const BEFORE_RELEASE = [
 ];
 
 /** As above, on the other Node. */
-const BEFORE_RELEASE_ONCE = ['test/cli/**', 'test/package/**'];
+const BEFORE_RELEASE_ONCE = ['test/adapters/local.test.ts', 'test/cli/**', 'test/package/**'];
 
 const programs = Promise.all([installPackages(), fetchNodes()]);
 await installDependencies();

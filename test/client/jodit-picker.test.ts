@@ -21,7 +21,7 @@ const photos = async () => ({
   'closed/kept.jpg': await jpeg(65, 60),
 });
 
-const test = testInTurns(2);
+const test = testInTurns(3);
 
 describe.skipIf(chromium === undefined)(`The picker that Jodit opens${needsChromium}`, () => {
   let base = '';

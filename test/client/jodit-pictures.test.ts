@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { HTTPRequest } from 'puppeteer-core';
 import sharp from 'sharp';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
+import { testInTurns } from '../before-release.ts';
 import { chromium, needsChromium } from './chromium.ts';
 import { eventually, inShadow } from './client.ts';
 import type { EditorPage } from './editor-page.ts';
@@ -14,6 +15,8 @@ const presets = {
   small: { width: 480, format: 'webp' },
   medium: { width: 1200, height: 1200, format: 'webp' },
 } as const;
+
+const test = testInTurns(2);
 
 describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads${needsChromium}`, () => {
   let joined: JoinedPage;

@@ -14,7 +14,7 @@ import { jpeg } from './pictures.ts';
 const noise = (length: number): Buffer =>
   Buffer.alloc(length, Buffer.from(Array.from({ length: 251 }, (_, index) => (index * 7919) % 251)));
 
-const test = testInTurns(2);
+const test = testInTurns(3);
 
 describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
   const service = usePickerService();

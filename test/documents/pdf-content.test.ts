@@ -1,5 +1,6 @@
 import sharp from 'sharp';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
+import { testInTurns } from '../before-release.ts';
 import { jobOf, shareDocuments } from './documents.ts';
 import {
   drawPage,
@@ -16,11 +17,12 @@ import {
 const missing = noBrowser || noPoppler;
 
 const documents = shareDocuments();
+const test = testInTurns(2);
 
 const print = (html: string): Promise<Uint8Array> => documents().pdf(jobOf(html));
 
 describe.skipIf(missing)(`links of a PDF ${missing}`, () => {
-  it('lead to pages, mail addresses and telephones, and nowhere else', async () => {
+  test('lead to pages, mail addresses and telephones, and nowhere else', async () => {
     const pdf = await print(`
       <a href="https://a.example/x">a</a> <a href="http://b.example/">b</a> <a href="mailto:c@c.example">c</a>
       <a href="tel:+123">d</a> <a href="//e.example/">e</a>
@@ -41,7 +43,7 @@ describe.skipIf(missing)(`links of a PDF ${missing}`, () => {
     expect((await textOf(pdf)).replaceAll(' ', '')).toBe('abcdefghijklmnopqr');
   });
 
-  it('lead to places in the document, and from its base to other pages', async () => {
+  test('lead to places in the document, and from its base to other pages', async () => {
     const pdf = await print(`<base href="https://base.example/dir/">
       <a href="#there">in</a> <a href="page.html">out</a> <a href="//cdn.example/">cdn</a>
       <p style="page-break-before: always" id="there">there</p>`);
@@ -51,7 +53,7 @@ describe.skipIf(missing)(`links of a PDF ${missing}`, () => {
 });
 
 describe.skipIf(missing)(`a PDF ${missing}`, () => {
-  it('shows the alternative text of pictures that cannot be had, and no icon', async () => {
+  test('shows the alternative text of pictures that cannot be had, and no icon', async () => {
     const dot = await sharp({ create: { width: 9, height: 9, channels: 3, background: 'red' } })
       .jpeg()
       .toBuffer();
@@ -63,7 +65,7 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     expect(pictureCount(await print(`<img src="data:;base64,${dot.toString('base64')}">`))).toBe(1);
   });
 
-  it('shows wide pictures, long lines and long words whole, and no text smaller for them', async () => {
+  test('shows wide pictures, long lines and long words whole, and no text smaller for them', async () => {
     const blue = { create: { width: 1500, height: 600, channels: 3, background: 'blue' } } as const;
     const wide = (
       await sharp({ create: { width: 3000, height: 600, channels: 3, background: 'red' } })
@@ -97,7 +99,7 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     expect(Math.abs(count(2, 0) / half - 1)).toBeLessThan(0.03);
   });
 
-  it('shows all columns of wide tables, also of one in the cell of another', async () => {
+  test('shows all columns of wide tables, also of one in the cell of another', async () => {
     const wide = `<table><tr>${'<td>unbreakable</td>'.repeat(60)}</tr></table>`;
     for (const [html, columns] of [
       [wide, 60],
@@ -109,7 +111,7 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     }
   });
 
-  it('shows the text of tables as that around them, and that in cells without margins', async () => {
+  test('shows the text of tables as that around them, and that in cells without margins', async () => {
     const style = '<style>body { font-size: 30px; text-align: right }</style>';
     const words = await wordsOf(
       await print(
@@ -132,7 +134,7 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     );
   });
 
-  it('has its headings as bookmarks', async () => {
+  test('has its headings as bookmarks', async () => {
     const pdf = await print('<h1>First</h1><p>text</p><h2>Second</h2><h1>Third</h1>');
     // A bookmark is written after those below it.
     expect(outlineOf(pdf)).toEqual(['Second', 'First', 'Third']);

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { SourcePath, walkFolder } from 'stowage/storage';
 import { MemoryAdapter, openLocalAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { mostly } from '../before-release.ts';
 import { silent } from '../protocol/service.ts';
 import { Random } from './random.ts';
 import { type FaultyStore, withRandomFaults } from './random-faults.ts';
@@ -124,11 +125,12 @@ const withoutFolderMoves = async () => {
 };
 
 describe('what was acknowledged on a store that loses answers, overlooks files and does things late', () => {
-  it.each([
-    ['memory', openMemory],
-    ['memory without moves of folders', withoutFolderMoves],
+  const stores = [
     ['the local disk', openLocal],
-  ])(
+    ['memory without moves of folders', withoutFolderMoves],
+    ['memory', openMemory],
+  ] as const;
+  it.each(mostly(2, stores))(
     `is still there: %s (seed ${String(today)})`,
     async (_name, open) => {
       const opened = [await open(), await open()];

@@ -71,7 +71,7 @@ const nothing = (): Promise<void> => Promise.resolve();
 const KB = 1024;
 
 describe('twice the input is not four times the work', () => {
-  it.each(shareOfDay(2, Object.entries(xmlShapes)))(
+  it.each(shareOfDay(4, Object.entries(xmlShapes)))(
     'an XML file that is uploaded: %s',
     async (_name, shape) => {
       await expectLinear(shape, 256 * KB, (file) => editor.clean('a.xml', fileOf(file), nothing, signal));
@@ -79,28 +79,28 @@ describe('twice the input is not four times the work', () => {
   );
 
   // The same parser reads an XML file above.
-  it.each(shareOfDay(2, Object.entries(runsEverything ? { ...xmlShapes, ...svgShapes } : svgShapes)))(
+  it.each(shareOfDay(4, Object.entries(runsEverything ? { ...xmlShapes, ...svgShapes } : svgShapes)))(
     'a drawing that is listed: %s',
     async (_name, shape) => {
       await expectLinear(shape, 64 * KB, (file) => editor.measure('a.svg', fileOf(file)));
     },
   );
 
-  it.each(shareOfDay(2, Object.entries(svgShapes)))(
+  it.each(shareOfDay(4, Object.entries(svgShapes)))(
     'a drawing that is uploaded: %s',
     async (_name, shape) => {
       await expectLinear(shape, 50 * KB, (file) => editor.clean('a.svg', fileOf(file), nothing, signal));
     },
   );
 
-  it.each(shareOfDay(2, Object.entries(pictureShapes)))(
+  it.each(shareOfDay(4, Object.entries(pictureShapes)))(
     'a picture that is listed: %s',
     async (_name, shape) => {
       await expectLinear(shape, 1024 * KB, (file) => pool.engine.size(file));
     },
   );
 
-  it.each(shareOfDay(2, Object.entries(pictureShapes)))(
+  it.each(shareOfDay(4, Object.entries(pictureShapes)))(
     'a picture that is uploaded: %s',
     async (_name, shape) => {
       await expectLinear(shape, 200 * KB, async (file) => {
@@ -113,7 +113,7 @@ describe('twice the input is not four times the work', () => {
 
   const thread = new ConverterThread(512);
   afterAll(() => thread.end());
-  it.each(shareOfDay(2, Object.entries(htmlShapes)))(
+  it.each(shareOfDay(4, Object.entries(htmlShapes)))(
     'a page that becomes a document: %s',
     async (name, shape) => {
       // One attribute of this length makes the heap of the thread grow once, which below is most of the time.
@@ -124,7 +124,7 @@ describe('twice the input is not four times the work', () => {
     },
   );
 
-  it.each(shareOfDay(2, Object.entries(davShapes)))(
+  it.each(shareOfDay(4, Object.entries(davShapes)))(
     'the answer of a WebDAV server: %s',
     async (_name, shape) => {
       await expectLinear(shape, 256 * KB, async (answer) => {
