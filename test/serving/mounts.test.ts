@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
-import { createRouter, HttpError } from 'stowage';
+import { createRouter, HttpError, type HookRequest } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hosts, listening, quiet } from '../http/hosts.ts';
 
@@ -49,6 +49,28 @@ const serve = async (listener: RequestListener): Promise<string> => {
 };
 
 describe('files below a mount', () => {
+  it('take no POST, which says nothing about protected ones; actions do, also below such a prefix', async () => {
+    const sources = { members: { title: 'Members', root: await withPhoto(), serve: 'protected' as const } };
+    const checkAuthentication = ({ headers }: HookRequest): string => {
+      if (headers['x-user'] === undefined) throw new HttpError(401, 'Log in.');
+      return 'user';
+    };
+    const router = createRouter({ sources }, { checkAuthentication }, quiet);
+    onTestFinished(() => router.close());
+    const send = async (path: string, headers: Record<string, string>, fields = {}) => {
+      const init = { method: 'POST', headers, body: new URLSearchParams(fields) };
+      const { status, headers: sent } = await router.fetch(
+        new Request(`http://host/unknown/file/${path}`, init),
+      );
+      return [status, sent.get('allow')];
+    };
+    for (const path of ['members/a%20b.txt', 'members/missing.txt', 'nothing/a.txt']) {
+      expect(await send(path, {})).toEqual([401, null]);
+      expect(await send(path, { 'x-user': 'ann' })).toEqual([405, 'GET, HEAD, OPTIONS']);
+      expect(await send(path, { 'x-user': 'ann' }, { action: 'files' })).toEqual([200, null]);
+    }
+  });
+
   // A host that cuts the prefix by itself keeps it to itself.
   const knowing = Object.entries(hosts).filter(([name]) => name !== 'node:http');
   it.each(knowing)('%s: listings name the path that the file is served at', async (_name, { start }) => {

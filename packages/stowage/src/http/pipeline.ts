@@ -112,6 +112,7 @@ const handleAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
   requireAccess(granted, input);
 
   // 8. The action.
+  if (scope.mayBeFile && input.actionName === target.prefix) requireMethodOfFile(request);
   const action = findAction(actions, input.actionName);
   const isChange = asksForChange(action, input.parameters);
   requireMethodOf(action, request, { onlyPOST: settings.onlyPOST, isChange });
@@ -231,7 +232,8 @@ const rejectFile = async (scope: RequestScope, { all }: SourceSet, served: Serve
   // Requests without a role must not learn the names of protected sources: those behave like unknown ones.
   const isHidden = served === undefined || served.source.settings.serve === 'protected';
   const mayBeAction = isBelowUnknown && isHidden && method !== 'GET' && method !== 'HEAD';
-  if (mayBeAction || modes.size === 0) return undefined;
+  scope.mayBeFile = modes.size > 0;
+  if (mayBeAction || !scope.mayBeFile) return undefined;
   scope.isFile = true;
   requireMethodOfFile(request);
   if (modes.has('protected')) await scope.authorize();

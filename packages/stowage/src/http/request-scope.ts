@@ -75,6 +75,8 @@ export class RequestScope {
   isChange = false;
   /** True for a served file: its errors are plain text. */
   isFile = false;
+  /** The URL may be that of a served file, or that of an action below an unknown prefix. */
+  mayBeFile = false;
   isTus = false;
   /** Added to the response, also to an error. */
   readonly headers: Record<string, string> = {};
