@@ -265,6 +265,11 @@ describe('a plausible and wrong setting', () => {
       /^sources\.photos\.s3: has no effect.*"storageAdapter": "s3"/u,
     ],
     [
+      'redirects of a source that serves nothing',
+      () => withSource({ serve: 'off', baseurl: 'https://files.example/', redirectMoved: {} }),
+      /^sources\.photos\.redirectMoved: has no effect.*"serve": "public"/u,
+    ],
+    [
       'the source in a rule',
       () => ({ accessControl: [{ path: '/photos/private', FILES: false }] }),
       /^accessControl\.0\.path: .*Write "\/private"/u,

@@ -139,6 +139,9 @@ interface SettingsAbove {
   readonly wrong?: readonly string[];
 }
 
+/** Settings without effect in a source that does not serve its files. */
+const OF_SERVED = ['delivery', 'deliveryPrefix', 'redirectMoved', 'serveCacheControl', 'signedUrlLifetime'];
+
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
 /** Validates one source. A relative root of a local source is resolved against the working directory. */
@@ -177,6 +180,7 @@ const checkSource = (
       adapterOptions: storage.options,
       settings: own,
       unusedOptions: PROTOCOL_ADAPTERS.filter((one) => one !== storageAdapter && written[one] !== undefined),
+      unserved: OF_SERVED.filter((one) => own.serve === 'off' && written[one] !== undefined),
       withoutEffect: globalKeys.filter((one) => written[one] !== undefined),
     }),
   };

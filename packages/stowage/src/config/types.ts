@@ -93,6 +93,8 @@ export interface SourceConfig {
   readonly withoutEffect: readonly string[];
   /** Options of adapters that the source does not use. */
   readonly unusedOptions: readonly string[];
+  /** Its own settings about served files, where it serves none. */
+  readonly unserved: readonly string[];
 }
 
 /** The validated configuration, deeply frozen. */

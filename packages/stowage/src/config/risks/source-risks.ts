@@ -110,12 +110,18 @@ const timeoutRisks = (key: string, adapter: string, options: PlainObject): reado
     );
   });
 
-const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig): readonly SettingRisk[] =>
-  unusedOptions.map((name) => ({
+const unusedRisks = ({ key, storageAdapter, unusedOptions, unserved }: SourceConfig) => [
+  ...unusedOptions.map((name) => ({
     key: `sources.${key}.${name}`,
     text: `has no effect: the files of this source are in its storageAdapter "${storageAdapter}"`,
     fix: `Write "storageAdapter": "${name}", or remove it.`,
-  }));
+  })),
+  ...unserved.map((name) => ({
+    key: `sources.${key}.${name}`,
+    text: 'has no effect: the service does not serve the files of this source',
+    fix: 'Write "serve": "public", "protected" or "signed", or remove it.',
+  })),
+];
 
 /** Warnings about originals with all metadata in a published root. Servers hide dot folders. */
 const originalRisks = ({ key, baseurl, settings: { uploadImages } }: SourceConfig) => {
@@ -150,7 +156,7 @@ export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const options = isPlainObject(adapterOptions) ? adapterOptions : {};
   return [
     ...rootRisks(source),
-    ...unusedOptionsRisks(source),
+    ...unusedRisks(source),
     ...originalRisks(source),
     ...formatRisks(source),
     ...(storageAdapter === 's3' ? s3Risks(key, options) : []),
