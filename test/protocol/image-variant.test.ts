@@ -63,6 +63,27 @@ describe('imageVariant', () => {
     expect((await variant(started, { name: 'a.jpg', preset: 'card' })).bytes.equals(boxed.bytes)).toBe(true);
   });
 
+  it('leaves the space around a picture transparent, and white in JPEG, as are its transparent parts', async () => {
+    const square = { width: 20, height: 20, fit: 'contain' } as const;
+    const imagePresets = { own: square, jpeg: { ...square, format: 'jpeg' } } as const;
+    const started = await start({ imagePresets });
+    const background = { r: 255, g: 0, b: 0, alpha: 0.5 };
+    const create = { width: 40, height: 20, channels: 4, background } as const;
+    await started.put('half.png', await sharp({ create }).png().toBuffer());
+    await started.put('full.jpg', await sharp({ create }).flatten().jpeg().toBuffer());
+    const pixels = async (name: string, preset: string) => {
+      const { bytes } = await variant(started, { name, preset });
+      return [await colourAt(bytes, 10, 1), await colourAt(bytes, 10, 10)] as const;
+    };
+    const [around, inside] = await pixels('half.png', 'jpeg');
+    expect(isNear(around, QUARTERS.white), String(around)).toBe(true);
+    expect(isNear(inside, [255, 127, 127]), String(inside)).toBe(true);
+    const [aroundFull] = await pixels('full.jpg', 'jpeg');
+    expect(isNear(aroundFull, QUARTERS.white), String(aroundFull)).toBe(true);
+    const [aroundOwn, insideOwn] = await pixels('half.png', 'own');
+    expect([aroundOwn[3], insideOwn[3]]).toEqual([0, 128]);
+  });
+
   it('is made once however many ask at the same time', async () => {
     const started = await start();
     await started.put('a.png', await quarters(400, 300).png().toBuffer());

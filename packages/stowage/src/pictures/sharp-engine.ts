@@ -76,7 +76,8 @@ const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Pro
   const { width, height } = sizeWithin(spec, picture);
   // The size is computed exactly: the library itself is a pixel off for some JPEG pictures.
   const fit = spec.fit === 'inside' ? 'fill' : spec.fit;
-  const background = { r: 255, g: 255, b: 255, alpha: 0 };
+  // The library adds the space after flattening the picture: JPEG would show transparent space as black.
+  const background = { r: 255, g: 255, b: 255, alpha: spec.format === 'jpeg' ? 1 : 0 };
   const upright = await decodeUpright(picture);
   const scaled =
     fit === 'cover' && spec.focus !== undefined
