@@ -118,7 +118,7 @@ describe('renewLinks', () => {
       `<p title="${img.replaceAll('"', "'")}">`,
       img.replace('<', '&lt;'),
       img.slice(0, -1),
-      img.replace('src', 'data-src'),
+      img.replace('src', 'title'),
     ])
       expect(await router.renewLinks(text, { sizes: true })).toBe(text);
     const after = await router.renewLinks(`<svg><title/><style/></svg><noscript>${img}</noscript>`);
@@ -137,7 +137,18 @@ describe('renewLinks', () => {
       [`<video poster="`, `"></video>`],
       [`<audio src="`, `"></audio>`],
       [`<svg><image xlink:href="`, `"/></svg>`],
+      [`<svg><use href="`, `#icon"/></svg>`],
+      [`<svg><a xlink:href="`, `"/></svg>`],
+      [`<svg><filter><feImage href="`, `"/></filter></svg>`],
       [`<td background="`, `">`],
+      [`<tr background="`, `">`],
+      [`<object data="`, `">`],
+      [`<link rel=preload as=image imagesrcset="${other} 1x, `, ` 2x">`],
+      [`<img src="x.gif" data-src="`, `">`],
+      [`<img data-srcset="${other} 1x, `, ` 2x">`],
+      [`<meta http-equiv="refresh" content="5; url='`, `'">`],
+      [`<meta http-equiv="refresh" content="0;URL=`, `">`],
+      [`<meta property="og:image" content="`, `">`],
       [`<p style="color: red; background: url('`, `')">`],
       [`<p style="background: url(`, `), url(${other})">`],
       [`<p style='background: url( "`, `" )'>`],

@@ -13,30 +13,29 @@ export interface Tag {
   readonly attributes: ReadonlyMap<string, TagAttribute>;
 }
 
-type Reading = 'url' | 'srcset' | 'css';
+type Reading = 'url' | 'srcset' | 'css' | 'refresh';
 
-const read = (...names: string[]): Readonly<Record<string, Reading>> =>
-  Object.fromEntries(names.map((name) => [name, name.endsWith('srcset') ? 'srcset' : 'url']));
+const tags = (names: string): ReadonlySet<string> => new Set(names.split(' '));
 
-/** Attributes that link elements to files. */
-const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, Reading>>>> = {
-  a: read('href'),
-  area: read('href'),
-  audio: read('src'),
-  body: read('background'),
-  embed: read('src'),
-  iframe: read('src'),
-  image: read('href', 'xlink:href'),
-  img: read('src', 'srcset'),
-  input: read('src'),
-  link: read('href', 'imagesrcset'),
-  object: read('data'),
-  source: read('src', 'srcset'),
-  table: read('background'),
-  td: read('background'),
-  th: read('background'),
-  track: read('src'),
-  video: read('src', 'poster'),
+/** Attributes that link to files, and their elements. */
+const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['background', tags('body table tbody td tfoot th thead tr')],
+  ['content', tags('meta')],
+  ['data', tags('object')],
+  ['href', tags('a area feimage image link use')],
+  ['imagesrcset', tags('link')],
+  ['poster', tags('video')],
+  ['src', tags('audio embed iframe image img input source track video')],
+  ['srcset', tags('img source')],
+  ['xlink:href', tags('a feimage image use')],
+]);
+
+/** Undefined for an attribute without links. Scripts that load pictures late use `data-src` and the like. */
+const readingOf = (tag: string, name: string): Reading | undefined => {
+  if (name === 'style') return 'css';
+  if (ATTRIBUTES.get(name)?.has(tag) !== true && !name.startsWith('data-')) return undefined;
+  if (name === 'content') return 'refresh';
+  return name.endsWith('srcset') ? 'srcset' : 'url';
 };
 
 /** Longer values are skipped: they are embedded pictures. */
@@ -73,6 +72,9 @@ const candidatesOf = (text: string): Piece[] => {
   }
 };
 
+/** The delay before the address of `<meta http-equiv="refresh">`; nothing before that of a picture. */
+const DELAY = /^\s*(?:\d[\d.]*[\s;,]*(?:url\s*=\s*)?)?(["']?)/iu;
+
 const CSS_URL = /(url\(\s*)(?:"([^"\\]*)"|'([^'\\]*)'|([^\s"'()\\]+))\s*\)/giu;
 
 const piecesOf = (text: string, reading: Reading): Piece[] => {
@@ -85,6 +87,11 @@ const piecesOf = (text: string, reading: Reading): Piece[] => {
         return { start, end: start + (quoted ?? bare).length };
       },
     );
+  if (reading === 'refresh') {
+    const [{ length: start } = '', quote = ''] = DELAY.exec(text) ?? [];
+    const end = quote === '' ? -1 : text.indexOf(quote, start);
+    return [{ start, end: end === -1 ? text.trimEnd().length : end }];
+  }
   return [{ start: after(text, 0, BLANKS), end: text.trimEnd().length }];
 };
 
@@ -121,10 +128,9 @@ export interface LinkAttribute extends TagAttribute {
 
 /** The attributes of a tag that contain links, in the order of the text, regardless of their targets. */
 export const linkAttributesOf = ({ name: tag, attributes }: Tag): readonly LinkAttribute[] => {
-  const readings = Object.hasOwn(ATTRIBUTES, tag) ? ATTRIBUTES[tag] : undefined;
   const found: LinkAttribute[] = [];
   for (const [name, attribute] of attributes) {
-    const reading = name === 'style' ? 'css' : readings?.[name];
+    const reading = readingOf(tag, name);
     const { value } = attribute;
     if (reading !== undefined && value.length <= MOST_UNITS)
       found.push({ ...attribute, reading, pieces: piecesOf(value, reading) });
