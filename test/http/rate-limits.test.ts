@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createActions } from '#internals';
 import { redisMissing, startRedis } from '../operations/redis.ts';
 import { freePort } from '../../tools/test-servers/server-processes.ts';
 
@@ -323,4 +324,18 @@ describe.skipIf(redisMissing !== undefined)('rate limits that instances share (n
     const url = await serve({ listings: { requests: 1, seconds: 60 } }, {}, { redis });
     expect(await statuses([list(url), list(url)])).toEqual([200, 429]);
   });
+});
+
+it('count the actions that the page about them lists', async () => {
+  const page = await readFile(new URL('../../docs/rate-limits.md', import.meta.url), 'utf8');
+  const listed = [...page.matchAll(/^\| `(\w+)` \| (.*) \|$/gmu)].flatMap(([, load, text = '']) =>
+    [...text.replace(/[:;].*/u, '').matchAll(/\b(?:file|folder|image|generate|trash)\w*/gu)].map(
+      ([name]) => `${load ?? ''}: ${name}`,
+    ),
+  );
+  const counted = [...createActions()].flatMap(([name, { load }]) => {
+    const known = typeof load === 'function' ? load({ names: ['a', 'b'] }) : load;
+    return known === undefined ? [] : [`${known}: ${name}`];
+  });
+  expect(listed.sort()).toEqual(counted.sort());
 });
