@@ -183,6 +183,17 @@ const startSources = async (sources: SourceGroup, config: ConnectorConfig, log: 
   for (const risk of await risksOnDisk(config)) log.warn(riskLine(risk));
 };
 
+/** Handles requests. Its `close` resolves when none is running. */
+const untilClosed = (pipeline: Handle) => {
+  const running = new Set<Promise<unknown>>();
+  const handle: Handle = (request) => {
+    const handled = pipeline(request).finally(() => running.delete(handled));
+    running.add(handled);
+    return handled;
+  };
+  return { handle, close: async () => void (await Promise.allSettled(running)) };
+};
+
 /**
  * Builds a connector: checks the configuration and starts to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
@@ -212,13 +223,12 @@ export const createConnector = <Native>(
   const build = ({ id, sources }: ResolvedTenant): SourceGroup =>
     createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id });
   const resolveSources = createSourceLeasing(statics, tenants, hooks, build, signal);
-  const clientOf = createClientNames(settings.trustedProxies, log);
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
   const unavailableSources = createUnavailableSources(statics, log);
   const resumable = createResumableUploads(settings, services.quotas, log);
   const mounts = [settings.publicUrl, options.mount].filter((mount) => mount !== undefined);
   let closed: Promise<void> | undefined;
-  const handle = createPipeline({
+  const pipeline = createPipeline({
     settings,
     actions,
     services,
@@ -234,10 +244,11 @@ export const createConnector = <Native>(
       (isReadWhole ? stageInMemory : stageContent)(storage, content, { near, signal }),
     rateLimits,
     resumable,
-    clientOf,
+    clientOf: createClientNames(settings.trustedProxies, log),
   });
+  const requests = untilClosed(pipeline);
   return {
-    handle,
+    handle: requests.handle,
     ...linksOf(mounts, services, { statics, leaseSources: resolveSources }, { log, signal }),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableSources(timeoutMs) : statics.all.map(({ name }) => name),
@@ -245,7 +256,7 @@ export const createConnector = <Native>(
     close: () => {
       closing.abort(new ShuttingDownError());
       const stores = [statics, tenants, { close: async () => started }];
-      return (closed ??= closeInOrder(services, [resumable], state, { stores, log }));
+      return (closed ??= closeInOrder(services, [requests, resumable], state, { stores, log }));
     },
   };
 };

@@ -89,12 +89,12 @@ const STEP_MS = 12_000;
 const late = (): Error => new Error('It has not ended in time.');
 
 /**
- * Closes uploads first, then descriptions of pictures, background work, event sinks, shared state, and
- * stores. A step that fails or exceeds its time is logged, and the next one starts.
+ * Waits for requests, then closes uploads, descriptions of pictures, background work, event sinks, shared
+ * state, and stores. A step that fails or exceeds its time is logged, and the next one starts.
  */
 export const closeInOrder = async (
   { thumbnails, trash, names, quotas, events, documents, describer }: ActionServices,
-  storing: readonly (Closable | undefined)[],
+  [requests, resumable]: readonly [Closable, Closable | undefined],
   state: Closable,
   { stores, log }: { readonly stores: readonly Closable[]; readonly log: Logger },
 ): Promise<void> => {
@@ -106,7 +106,8 @@ export const closeInOrder = async (
       log.error('A part of the service could not be closed.', { what, error });
     }
   };
-  await close('uploads', storing);
+  await close('requests', [requests]);
+  await close('uploads', [resumable]);
   await close('descriptions', [describer]);
   await close('work in the background', [thumbnails, trash, names, quotas]);
   await close('events', [events]);
