@@ -95,9 +95,10 @@ const tellEarly = async ({ services, requester }: StageContext, locations: reado
 };
 
 /**
- * Locks the locations that the change creates, removes or replaces until it is done. Between two changes no version is
- * lost, also where the store does not support conditional writes. A copy of a folder only waits for moves and
- * removals of folders, of which it would copy the rest.
+ * Locks the locations that the change stores, removes or replaces until it is done. Between two changes no
+ * version is lost, also where the store does not support conditional writes, and their events have the order
+ * of the changes. A copy of a folder only waits for moves and removals of folders, of which it would copy the
+ * rest.
  */
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);
@@ -117,7 +118,7 @@ const lock: Stage = async (context, change, next) => {
   });
 };
 
-/** The folder that a change adds something to without a lock. */
+/** The folder that a change adds something to without locking its name. */
 const folderOf = (change: Change): SourcePath | undefined => {
   if (change.type === 'create') return change.path;
   return /^(?:replace|edit|makeFolder|copy)$/u.test(change.type) ? change.path.parent : undefined;
@@ -171,8 +172,8 @@ const inspection: Stage = async (context, change, next) => {
 
 /**
  * The stages that every change passes: rights > lock > contents > inspection > hooks > quota > trash > folder
- * > store > names > following > events > describing. Each stage encloses the later ones. The last four run after the
- * change, so they stand at the outside, where they begin.
+ * > store > names > following > events > describing. Each stage encloses the later ones. The last four run
+ * after the change, so they stand at the outside, where they begin.
  */
 const STAGES: readonly Stage[] = [
   /** Asks the host in the background to fill in missing descriptions of new pictures. */

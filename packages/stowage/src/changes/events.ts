@@ -119,27 +119,25 @@ export const events: Stage = async (context, change, next) => {
   const { events: all, unreported } = context.services;
   if (!all.reports || typeOf(change) === undefined) return next(change);
   const told = new Set<string>();
-  const tell = (done: readonly Done[]): Promise<void> =>
+  const tell = (isDue: (one: Done) => boolean): Promise<void> =>
     // They keep their order. Each is synced to disk for webhooks.
-    forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, done), async (one) => {
-      const event = eventOf(context, change, one);
+    forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, context.done.filter(isDue)), async (done) => {
+      const event = eventOf(context, change, done);
       if (event === undefined || told.has(event.path)) return;
       told.add(event.path);
-      const type = isReplacing(change, one) ? 'file.replaced' : event.type;
-      await all.emit({ ...event, type, ...linksOf(context, change, one) });
+      const type = isReplacing(change, done) ? 'file.replaced' : event.type;
+      await all.emit({ ...event, type, ...linksOf(context, change, done) });
     });
   const tellEarly: EarlyReport = async (locations, by) => {
     if (by === context.requester || change.type === 'document' || change.type === 'emptyTrash') return;
     const storage = storeOf(change.open);
-    const isMet = ({ path }: Done): boolean =>
-      locations.some((location) => containsLocation(location, { storage, path }));
-    await tell(context.done.filter(isMet));
+    await tell(({ path }) => locations.some((one) => containsLocation(one, { storage, path })));
   };
   unreported.add(tellEarly);
   try {
     return await next(change);
   } finally {
-    await tell(context.done);
+    await tell(() => true);
     unreported.delete(tellEarly);
   }
 };

@@ -62,8 +62,8 @@ export interface LocationLocks {
   /**
    * Locks all of the locations, which are waited for together: no caller waits while holding a lock. A caller
    * that has waited must check again, because items may be gone.
-   * @throws AlreadyExistsError (`isNew`); the signal's reason while waiting; BusyError when too many callers wait, or after a minute;
-   * errors of `work`
+   * @throws AlreadyExistsError (`isNew`); the signal's reason while waiting; BusyError when too many callers
+   * wait, or after a minute; errors of `work`
    */
   hold<T>(
     locations: readonly Located[],
