@@ -89,11 +89,6 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
   return change;
 };
 
-/** Reports what others have stored at these locations, before that is reported as changed. */
-const tellEarly = async ({ services, requester }: StageContext, locations: readonly Located[]) => {
-  for (const tell of services.unreported) await tell(locations, requester);
-};
-
 /**
  * Locks the locations that the change stores, removes or replaces until it is done. Between two changes no
  * version is lost, also where the store does not support conditional writes, and their events have the order
@@ -103,7 +98,7 @@ const tellEarly = async ({ services, requester }: StageContext, locations: reado
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
-  const { locations: locks } = context.services;
+  const { locations: locks, unreported } = context.services;
   const check = (hasWaited: boolean): Promise<Change> => upToDate(context, change, hasWaited);
   const { signal } = context;
   if (change.type === 'copy') return next(await locks.hold(locations, { signal, passesFiles: true }, check));
@@ -113,25 +108,24 @@ const lock: Stage = async (context, change, next) => {
     try {
       return await next(await check(hasWaited));
     } finally {
-      if (!isNew && context.done.length > 0) await tellEarly(context, locations);
+      // Others report first what they have stored here.
+      if (!isNew && context.done.length > 0)
+        for (const report of unreported) await report(locations, context.requester);
     }
   });
 };
 
-/** The folder that a change adds something to without locking its name. */
-const folderOf = (change: Change): SourcePath | undefined => {
-  if (change.type === 'create') return change.path;
-  return /^(?:replace|edit|makeFolder|copy)$/u.test(change.type) ? change.path.parent : undefined;
-};
+/** Changes that do not lock the names in the folder to which they add something. */
+const ADDING = /^(?:create|replace|edit|makeFolder|copy)$/u;
 
 /**
  * Keeps the folder of new content from being moved or removed until the content is stored: it would be lost,
  * or the store would create the folder again. @throws NotFoundError
  */
 const folder: Stage = async (context, change, next) => {
-  const path = folderOf(change);
-  if (path === undefined || change.type === 'document') return next(change);
+  if (change.type === 'document' || !ADDING.test(change.type)) return next(change);
   const { open } = change;
+  const path = change.type === 'create' ? change.path : change.path.parent;
   const { locations: locks } = context.services;
   // No other change names it: locked, it only keeps the folders around it.
   const inside = { storage: storeOf(open), path: path.below(randomUUID()) };

@@ -227,9 +227,6 @@ export type Next = (change: Change) => Promise<Change | undefined>;
 /** One step that every change passes. A stage passes changes that do not concern it to `next`. */
 export type Stage = (context: StageContext, change: Change, next: Next) => Promise<Change | undefined>;
 
-/** Reports what a running change of another requester has done at these locations, unless it is reported. */
-export type EarlyReport = (locations: readonly Located[], by: Requester) => Promise<void>;
-
 /** Services that the stages use. All requests of one connector share them. */
 export interface ChangeServices {
   readonly thumbnails: Thumbnails;
@@ -242,8 +239,8 @@ export interface ChangeServices {
   /** History of names, in sources that record it. */
   readonly names: NameMemory;
   readonly events: Events;
-  /** Of each running change. */
-  readonly unreported: Set<EarlyReport>;
+  /** Report what each running change has done at these locations, unless it has, or is of the same request. */
+  readonly unreported: Set<(locations: readonly Located[], by: Requester) => Promise<void>>;
   readonly quotas: Quotas;
   readonly inspector: Inspector;
   /** Undefined when the host has no hook for it. */

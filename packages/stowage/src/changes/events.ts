@@ -1,7 +1,7 @@
 import { orAborted } from '../basics/concurrency/abort.ts';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import type { EventType, ServiceEvent } from '../config/event.ts';
-import { containsLocation } from '../storage/location.ts';
+import { containsLocation, type Located } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { type Addressed, addressesOf } from '../view/links.ts';
 import { storeOf } from '../view/writable.ts';
@@ -10,8 +10,8 @@ import type {
   ChangeContext,
   Create,
   Done,
-  EarlyReport,
   MakeFolder,
+  Requester,
   StageContext,
   Stage,
   Stored,
@@ -128,7 +128,7 @@ export const events: Stage = async (context, change, next) => {
       const type = isReplacing(change, done) ? 'file.replaced' : event.type;
       await all.emit({ ...event, type, ...linksOf(context, change, done) });
     });
-  const tellEarly: EarlyReport = async (locations, by) => {
+  const tellEarly = async (locations: readonly Located[], by: Requester): Promise<void> => {
     if (by === context.requester || change.type === 'document' || change.type === 'emptyTrash') return;
     const storage = storeOf(change.open);
     await tell(({ path }) => locations.some((one) => containsLocation(one, { storage, path })));
