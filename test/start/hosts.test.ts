@@ -26,7 +26,7 @@ const examples = {
 
 const chosen = runsEverything
   ? (Object.keys(examples) as (keyof typeof examples)[])
-  : (['quick', 'express'] as const);
+  : (['quick'] as const);
 const otherPages = ['docs/login.md', ...(runsEverything ? ['docs/start/cli.md', 'docs/react.md'] : [])];
 
 let project: PackedProject;
