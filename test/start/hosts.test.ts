@@ -24,9 +24,7 @@ const examples = {
   'node-http': { page: 'docs/start/node-http.md', words: server, hasLogin: true },
 } as const;
 
-const chosen = runsEverything
-  ? (Object.keys(examples) as (keyof typeof examples)[])
-  : (['quick'] as const);
+const chosen = runsEverything ? (Object.keys(examples) as (keyof typeof examples)[]) : (['quick'] as const);
 const otherPages = ['docs/login.md', ...(runsEverything ? ['docs/start/cli.md', 'docs/react.md'] : [])];
 
 let project: PackedProject;
