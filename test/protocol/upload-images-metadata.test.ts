@@ -17,28 +17,31 @@ const start = (uploadImages: object): Promise<ImageService> =>
 const upload = ({ service }: ImageService, name: string, bytes: Uint8Array) =>
   service.upload([['files[0]', name, new Uint8Array(bytes)]]);
 
+/** The file with metadata written by exiftool. */
+const tagged = async (name: string, bytes: Uint8Array, ...values: readonly string[]): Promise<Buffer> => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'stowage-tagged-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, name);
+  await writeFile(file, bytes);
+  execFileSync('exiftool', ['-q', '-overwrite_original', ...values, file]);
+  return readFile(file);
+};
+
 /** A picture as a camera and a press agency leave it: turned, with a preview, IPTC and a comment. */
 const press = async (): Promise<Buffer> => {
   const folder = await mkdtemp(path.join(tmpdir(), 'stowage-press-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const [file, preview] = [path.join(folder, 'a.jpg'), path.join(folder, 'preview.jpg')];
+  const preview = path.join(folder, 'preview.jpg');
   const small = sharp({ create: { width: 16, height: 8, channels: 3, background: 'red' } });
   await writeFile(preview, await small.jpeg().toBuffer());
-  await writeFile(
-    file,
-    await quarters(80, 40)
-      .withExif({ IFD0: { Artist: 'Ada' } })
-      .jpeg()
-      .toBuffer(),
-  );
+  const picture = quarters(80, 40).withExif({ IFD0: { Artist: 'Ada' } });
   const values = [
     '-Orientation#=6',
     '-IPTC:By-line=Ada',
     '-IPTC:Caption-Abstract=A harbour',
     '-Comment=hello',
   ];
-  execFileSync('exiftool', ['-q', '-overwrite_original', ...values, `-ThumbnailImage<=${preview}`, file]);
-  return readFile(file);
+  return tagged('a.jpg', await picture.jpeg().toBuffer(), ...values, `-ThumbnailImage<=${preview}`);
 };
 
 describe('Metadata of pictures that come in', () => {
@@ -62,6 +65,30 @@ describe('Metadata of pictures that come in', () => {
       expect(await sharp(stored).metadata()).toMatchObject({ width: 40, height: 80 });
     },
   );
+
+  it.skipIf(!hasExiftool)('stays when they are scaled: IPTC in PNG, XMP and comments in GIF', async () => {
+    const values = ['-XMP-dc:Title=Quay', '-XMP-exif:GPSLatitude=51.5', '-Comment=hello'];
+    const png = await tagged('a.png', await quarters().png().toBuffer(), ...values, '-IPTC:By-line=Ada');
+    const gif = await tagged('a.gif', await animation('gif', ['red', 'lime', 'blue']), ...values);
+    for (const metadata of ['keep', 'strip-location', 'strip'] as const) {
+      const started = await startImages({ uploadImages: { maxWidth: 20, metadata } });
+      const readBack = async (name: string, bytes: Buffer): Promise<string> => {
+        expect((await upload(started, name, bytes)).status).toBe(200);
+        return (await exiftool(await started.bytes(name), path.extname(name).slice(1))).join('\n');
+      };
+      const [fromPng, fromGif] = [await readBack('a.png', png), await readBack('a.gif', gif)];
+      const isKept = metadata !== 'strip';
+      expect(fromPng.includes('[IPTC] By-line : Ada')).toBe(isKept);
+      for (const lines of [fromPng, fromGif]) {
+        expect([/Title : Quay/u, /Comment : hello/u].map((line) => line.test(lines))).toEqual([
+          isKept,
+          isKept,
+        ]);
+        expect(lines.includes('GPSLatitude')).toBe(metadata === 'keep');
+      }
+      expect((await started.shown('a.gif')).frames).toBe(3);
+    }
+  });
 
   it('goes out of AVIF pictures without a new encoding of their pixels', async () => {
     const original = await located(quarters(80, 40)).avif({ quality: 30 }).toBuffer();

@@ -1,8 +1,10 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import { type PictureSize, type Received, type ReceivingPolicy, sizeWithin } from './engine.ts';
 import { cleanPicture } from './metadata/clean.ts';
+import { gifWithMetadata } from './metadata/gif-webp.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/jpeg.ts';
+import { pngWithIptc } from './metadata/png.ts';
 import {
   decodeUpright,
   fitsFormat,
@@ -22,6 +24,13 @@ export interface ReceivingPlan {
   /** Whether its pixels are encoded again. */
   readonly isDrawn: boolean;
 }
+
+/** Metadata that the library does not preserve, by format. */
+const MORE_METADATA: Partial<Record<WritableFormat, typeof jpegWithComments>> = {
+  jpeg: jpegWithComments,
+  png: pngWithIptc,
+  gif: gifWithMetadata,
+};
 
 const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
 
@@ -71,9 +80,12 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
   const picture = keepColours(scaled, original, format);
   if (metadata === 'keep') keepMetadata(picture, original, format);
   const drawn = await ENCODERS[format]({ picture, size, original, quality: policy.quality });
-  if (metadata === 'strip' || format !== 'jpeg') return drawn;
+  if (metadata === 'strip') return drawn;
   const budget = pictureBudget(original.file);
-  const commented = original.format === 'jpeg' ? jpegWithComments(drawn, original.file, budget) : drawn;
+  const complete = MORE_METADATA[format];
+  const commented =
+    complete !== undefined && original.format === format ? complete(drawn, original.file, budget) : drawn;
+  if (format !== 'jpeg') return commented;
   // The preview in EXIF data would still have the former orientation.
   const isRotated = (original.metadata?.orientation ?? 1) > 1;
   return isRotated ? jpegWithoutPreview(commented, budget) : commented;

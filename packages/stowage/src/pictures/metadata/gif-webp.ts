@@ -47,18 +47,35 @@ const isShown = (block: Buffer): boolean => {
   return block[1] !== APPLICATION || SHOWN_APPLICATIONS.has(applicationOf(block) ?? '');
 };
 
-const filtered = (file: Buffer, budget: ParseBudget, isKept: (block: Buffer) => boolean): Buffer => {
-  const copy = Buffer.from(file);
-  let at = GIF_HEADER_BYTES + tableBytes(copy[10] ?? 0);
-  const parts = [copy.subarray(0, at)];
-  for (let end = endOfBlock(copy, at); end !== undefined && end <= copy.length; end = endOfBlock(copy, at)) {
+/** The end of the header with its colours, and the blocks behind it; a truncated one is left out. */
+const partsOf = (file: Buffer, budget: ParseBudget): { behind: number; blocks: Buffer[]; end: number } => {
+  const behind = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
+  const blocks: Buffer[] = [];
+  let at = behind;
+  for (let end = endOfBlock(file, at); end !== undefined && end <= file.length; end = endOfBlock(file, at)) {
     budget.spendItems();
-    const block = copy.subarray(at, end);
-    if (isKept(block)) parts.push(block);
+    blocks.push(file.subarray(at, end));
     at = end;
   }
-  const result = Buffer.concat([...parts, copy.subarray(at, at + 1)]);
+  return { behind, blocks, end: at };
+};
+
+const filtered = (file: Buffer, budget: ParseBudget, isKept: (block: Buffer) => boolean): Buffer => {
+  const copy = Buffer.from(file);
+  const { behind, blocks, end } = partsOf(copy, budget);
+  const result = Buffer.concat([
+    copy.subarray(0, behind),
+    ...blocks.filter(isKept),
+    copy.subarray(end, end + 1),
+  ]);
   return result.equals(file) ? file : result;
+};
+
+/** Adds comments and XMP data of another GIF file, which the library does not preserve. */
+export const gifWithMetadata = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
+  const kept = partsOf(other, budget).blocks.filter((block) => !isShown(block));
+  const { behind } = partsOf(file, budget);
+  return Buffer.concat([file.subarray(0, behind), ...kept, file.subarray(behind)]);
 };
 
 /** A complete GIF file with only its frames and their timing; the same bytes when there is nothing else. */

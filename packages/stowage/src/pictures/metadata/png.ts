@@ -256,6 +256,18 @@ export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   );
 };
 
+/** Adds the IPTC data of another PNG file, which the library does not preserve. */
+export const pngWithIptc = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
+  const isIptc = ({ kind, content }: PngChunk): boolean =>
+    /^raw profile type iptc$/iu.test(readPngText(kind, content)?.keyword ?? '');
+  const [header, ...rest] = chunksOf(file, budget);
+  const kept = chunksOf(other, budget).filter(isIptc);
+  return joined(
+    file,
+    [header, ...kept, ...rest].map((chunk) => chunk?.whole),
+  );
+};
+
 /** A PNG file with only its pixels, frames and their colour description. */
 export const pngWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer => {
   const kept = chunksOf(file, budget).filter(({ kind }) => isShown(kind));
