@@ -433,6 +433,27 @@ describe('events', () => {
     expect(after.map(({ type }) => type)).toEqual(['file.removed']);
   });
 
+  it.each([undefined, {}])(
+    'tell of a folder of a bucket of which a part cannot be removed (trash: %o)',
+    async (trash) => {
+      const stub = await S3Stub.start({ keeps: (key) => /^(?:kept\/|f\/3)/u.test(key) });
+      onTestFinished(() => stub.close());
+      const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
+      const s3 = optionsFor({ endpoint: stub.endpoint, credentials }, 'bucket');
+      const files = { storageAdapter: 's3', s3, root: '' };
+      const { service, after } = await start({}, { trash, sources: { files } });
+      for (let number = 0; number < 5; number += 1) {
+        stub.put(`f/${String(number)}.txt`, 'x');
+        stub.put(`kept/${String(number)}.txt`, 'x');
+      }
+      const removed = await service.call('folderRemove', { name: 'f' });
+      expect(removed.status).toBe(500);
+      if (trash === undefined) expect(removed.messages).toEqual(['"3.txt" could not be removed.']);
+      expect((await service.call('folderRemove', { name: 'kept' })).status).toBe(500);
+      expect(after.map(({ type, path }) => [type, path])).toEqual([['folder.removed', 'f']]);
+    },
+  );
+
   it('tell of a folder of a bucket whose client leaves during the removal', async () => {
     const stub = await S3Stub.start();
     const proxy = await S3Proxy.start(stub.endpoint);

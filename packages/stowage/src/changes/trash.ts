@@ -17,7 +17,7 @@ import { trashPaths } from '../storage/trash/trash-folder.ts';
 import { listIds, type TrashRecord } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, ChangeContext, EmptyTrash, Next, StageContext, Put, Restore, Stage } from './change.ts';
+import type { ChangeContext, EmptyTrash, Next, StageContext, Put, Remove, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { setWords, wordsOf } from './follow.ts';
 import { freeing, keepsReplaced, measured, quotaKeyOf, quotaOf } from './quota.ts';
@@ -194,23 +194,29 @@ const emptyTrash = async (context: StageContext, change: EmptyTrash): Promise<vo
   if (failures.length > 0) throw failures[0] as Error;
 };
 
-const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
-  open.source.settings.trash !== undefined;
-
-/**
- * Moves removed items, and the old content of replaced files, into the trash where the source has one;
- * restores items, and erases one or all permanently.
- */
-export const trash: Stage = async (context, change, next) => {
-  if (change.type === 'remove' && hasTrash(change)) {
-    const { open, path, kind, seen } = change;
+const remove = async (context: StageContext, change: Remove, next: Next): ReturnType<Next> => {
+  const { open, path, kind, seen } = change;
+  try {
+    if (open.source.settings.trash === undefined) return await next(change);
     const storage = storeOf(open);
     const about = kind === 'file' ? await wordsAlong(context, open, path) : undefined;
     const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(context), context);
     tendTrash(context, open, bytes);
     context.done.push({ path, bytes });
     return undefined;
+  } catch (error) {
+    // The rest of the folder stays: the response says so.
+    if (kind === 'folder' && errors.isPartial(error)) context.done.push({ path });
+    throw error;
   }
+};
+
+/**
+ * Moves removed items, and the old content of replaced files, into the trash where the source has one;
+ * restores items, and erases one or all permanently.
+ */
+export const trash: Stage = async (context, change, next) => {
+  if (change.type === 'remove') return remove(context, change, next);
   if (change.type === 'put' && change.createOnly !== true && keepsReplaced(change.open))
     return keepOld(context, change, next);
   if (change.type === 'restore') {

@@ -278,6 +278,11 @@ export const isRefusal = (error: unknown): boolean => {
   return isCode(code) && REFUSALS.has(code);
 };
 
+/** Whether a store has moved or removed only a part of a folder: `details.removed` counts what is gone. */
+export const isPartial = (error: unknown): boolean =>
+  error instanceof MovedInPartError ||
+  (error instanceof StowageError && Number(error.details?.['removed'] ?? 0) > 0);
+
 /** As `ifMissing`, where the store may also have rejected the operation. @throws any other error */
 export const ifRefused = (error: unknown): undefined => {
   if (!isRefusal(error)) throw error;

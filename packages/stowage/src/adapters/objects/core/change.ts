@@ -192,7 +192,11 @@ export const folderRemoval = (removals: Removals) => {
       if (more > 0) messages.push(`${more} more could not be removed.`);
       const detail = failures.map(({ key, failure }) => `${key}: ${String(failure?.detail)}`).join('; ');
       const isDenied = failures.every(({ failure }) => failure instanceof errors.StorageDeniedError);
-      throw new (isDenied ? errors.StorageDeniedError : errors.StorageUnavailableError)({ messages, detail });
+      throw new (isDenied ? errors.StorageDeniedError : errors.StorageUnavailableError)({
+        messages,
+        detail,
+        details: { removed },
+      });
     },
   };
 };

@@ -116,7 +116,8 @@ export class Folders {
       await remover.remove(objects.map(this.#seen));
     }
     remover.check();
-    if (remover.changed > 0) throw new errors.ChangedMeanwhileError();
+    if (remover.changed > 0)
+      throw new errors.ChangedMeanwhileError({ details: { removed: remover.removed } });
     if (!isFound) throw new errors.NotFoundError();
   }
 
