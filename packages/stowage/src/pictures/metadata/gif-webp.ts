@@ -87,6 +87,16 @@ const XMP_START = 14;
 /** First bytes of the trailer that lets readers skip the packet. */
 const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
 
+const packetOf = (block: Buffer): Buffer => {
+  const end = block.lastIndexOf(TRAILER);
+  return block.subarray(XMP_START, end < XMP_START ? block.length : end);
+};
+
+export const gifData = (file: Buffer, budget: ParseBudget): FoundData => {
+  const blocks = partsOf(file, budget).blocks.filter((block) => applicationOf(block) === XMP);
+  return { exif: [], xmp: blocks.map(packetOf), iptc: [] };
+};
+
 const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
   const parts: Buffer[] = [];
   for (let at = 2; (block[at] ?? 0) > 0; at += (block[at] ?? 0) + 1) {
@@ -104,8 +114,7 @@ export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   filtered(file, budget, (block) => {
     if (isShown(block)) return true;
     if (applicationOf(block) !== XMP) return !saysPosition(textOf(block, budget), budget);
-    const end = block.lastIndexOf(TRAILER);
-    blankLocationInXmp(block.subarray(XMP_START, end < XMP_START ? block.length : end));
+    blankLocationInXmp(packetOf(block));
     return true;
   });
 

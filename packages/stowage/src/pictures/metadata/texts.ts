@@ -18,7 +18,7 @@ import {
   type PictureFile,
 } from '../picture-file.ts';
 import { type FoundData, iptcIn, KEYWORD } from './exif.ts';
-import { webpData } from './gif-webp.ts';
+import { gifData, webpData } from './gif-webp.ts';
 import { jpegData } from './jpeg-metadata.ts';
 import { headOfJpeg } from './jpeg.ts';
 import { pngData } from './png.ts';
@@ -85,6 +85,7 @@ const dataOf = (file: Buffer, format: PictureFormat, budget: ParseBudget): Found
   if (format === 'jpeg') return jpegData(file);
   if (format === 'png') return pngData(file, budget);
   if (format === 'webp') return webpData(file, budget);
+  if (format === 'gif') return gifData(file, budget);
   return format === 'tiff' ? { exif: [file], xmp: [], iptc: [] } : undefined;
 };
 
@@ -174,7 +175,7 @@ const MOST_HEAD_BYTES = 8 * 1024 * 1024;
 
 /**
  * Reads the descriptive texts in a picture. Of a JPEG file only the bytes before its pixels are read, of PNG,
- * WebP and TIFF all of them; undefined for other formats and unreadable files. `open` is called twice.
+ * WebP, GIF and TIFF all of them; undefined for other formats and unreadable files. `open` is called twice.
  * @throws the signal's reason
  */
 export const readTexts = async (
