@@ -7,13 +7,14 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startSite } from '../network/loopback.ts';
+import { heicFile } from '../pictures/heic-files.ts';
 import { formOf, startService, type Service } from './service.ts';
 import { create, patch, startTus } from './tus-client.ts';
 
 const run = promisify(execFile);
 const hasExiftool = existsSync('/usr/bin/exiftool');
 
-type Format = 'jpeg' | 'png' | 'webp' | 'tiff';
+type Format = 'jpeg' | 'png' | 'webp' | 'tiff' | 'avif' | 'heic';
 
 type Picture = Uint8Array<ArrayBuffer>;
 interface Wanted {
@@ -30,7 +31,8 @@ const picturesSaying = async (wanted: readonly Wanted[]): Promise<readonly Pictu
     const paths = wanted.map(({ format }, index) => join(folder, `${String(index)}.${format}`));
     for (const [index, { format, tags }] of wanted.entries()) {
       const path = paths[index] ?? '';
-      await writeFile(path, await plain.clone().toFormat(format).toBuffer());
+      const isHeic = format === 'heic';
+      await writeFile(path, isHeic ? heicFile('plain') : await plain.clone().toFormat(format).toBuffer());
       commands.push('-q', '-overwrite_original', '-sep', '|', ...tags, path, '-execute');
     }
     await run('exiftool', commands.slice(0, -1));
@@ -137,6 +139,10 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
     ['IPTC in PNG', 'png', IPTC, OF_IPTC],
     ['XMP in WebP', 'webp', [...XMP, ...EXIF], OF_XMP],
     ['EXIF in WebP', 'webp', EXIF, { caption: 'EXIF words' }],
+    ['XMP in AVIF', 'avif', [...XMP, ...EXIF], OF_XMP],
+    ['EXIF in AVIF', 'avif', EXIF, { caption: 'EXIF words' }],
+    ['XMP in HEIC', 'heic', [...XMP, ...EXIF, ...POSITION], OF_XMP],
+    ['EXIF in HEIC', 'heic', EXIF, { caption: 'EXIF words' }],
     ['IPTC in TIFF', 'tiff', [...IPTC, ...EXIF], OF_IPTC],
     ['XMP in TIFF', 'tiff', XMP, OF_XMP],
     ['EXIF in TIFF', 'tiff', EXIF, { caption: 'EXIF words' }],
@@ -159,8 +165,8 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
   it.each(rows.map((row, index) => [...row, index] as const))('is read at upload: %s', async (...row) => {
     const [, format, , expected, index] = row;
     const service = await startService({
-      extensions: ['jpg', 'png', 'webp', 'tiff'],
-      imageExtensions: ['jpg', 'png', 'webp', 'tiff'],
+      extensions: ['jpg', 'png', 'webp', 'tiff', 'avif', 'heic'],
+      imageExtensions: ['jpg', 'png', 'webp', 'tiff', 'avif'],
     });
     const bytes = pictures[index] ?? new Uint8Array();
     expect(await sendTo(service, `a.${format === 'jpeg' ? 'jpg' : format}`, bytes)).toEqual(expected);

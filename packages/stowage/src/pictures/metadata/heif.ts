@@ -1,5 +1,5 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
-import { blankExif, hasLocatedExif } from './exif.ts';
+import { blankExif, type FoundData, hasLocatedExif } from './exif.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
@@ -133,4 +133,85 @@ export const blankLocationInHeif = (file: Buffer, budget: ParseBudget, found: Fo
     others = [file.subarray(0, at), file.subarray(end)];
   }
   return !others.some((part) => LOCATED_TEXT.test(part.toString('latin1')) || hasLocatedExif(part, budget));
+};
+
+interface Box {
+  readonly type: string;
+  /** The range of its content. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The boxes between two offsets; a truncated one ends with the file. */
+const boxesIn = (file: Buffer, start: number, end: number, budget: ParseBudget): readonly Box[] => {
+  const boxes: Box[] = [];
+  for (let at = start; at + 8 <= end;) {
+    budget.spendItems();
+    const size = file.readUInt32BE(at);
+    const isLong = size === 1 && at + 16 <= end;
+    const length = isLong ? Number(file.readBigUInt64BE(at + 8)) : size;
+    const next = length === 0 ? end : Math.min(end, at + Math.max(8, length));
+    boxes.push({ type: file.toString('latin1', at + 4, at + 8), start: at + (isLong ? 16 : 8), end: next });
+    at = next;
+  }
+  return boxes;
+};
+
+const FULL_BOX = 4;
+const XMP_TYPE = 'application/rdf+xml';
+
+/** Numbers of the items with EXIF data or XMP, by their entries: version, number, protection, type. */
+const textItems = (file: Buffer, { start, end }: Box, budget: ParseBudget) => {
+  const found = new Map<number, 'exif' | 'xmp'>();
+  const countBytes = file[start] === 0 ? 2 : 4;
+  for (const entry of boxesIn(file, start + FULL_BOX + countBytes, end, budget)) {
+    const idBytes = file[entry.start] === 3 ? 4 : 2;
+    const at = entry.start + FULL_BOX;
+    const type = file.toString('latin1', at + idBytes + 2, at + idBytes + 6);
+    const id = file.readUIntBE(at, idBytes);
+    if (type === 'Exif') found.set(id, 'exif');
+    if (type === 'mime' && file.toString('latin1', at, entry.end).includes(XMP_TYPE)) found.set(id, 'xmp');
+  }
+  return found;
+};
+
+/** EXIF and XMP data in a file, in whatever pieces it is stored. @throws RangeError for a truncated file */
+export const heifData = (file: Buffer, budget: ParseBudget): FoundData => {
+  const top = boxesIn(file, 0, file.length, budget);
+  const meta = top.find(({ type }) => type === 'meta');
+  const boxes = meta === undefined ? [] : boxesIn(file, meta.start + FULL_BOX, meta.end, budget);
+  const boxOf = (wanted: string): Box | undefined => boxes.find(({ type }) => type === wanted);
+  const [items, locations, inside] = ['iinf', 'iloc', 'idat'].map(boxOf);
+  const found: Record<'exif' | 'xmp', Buffer[]> = { exif: [], xmp: [] };
+  if (items === undefined || locations === undefined) return { ...found, iptc: [] };
+  const kinds = textItems(file, items, budget);
+  let at = locations.start;
+  const next = (bytes: number): number => {
+    at += bytes;
+    if (bytes === 8) return Number(file.readBigUInt64BE(at - bytes));
+    return bytes === 0 ? 0 : file.readUIntBE(at - bytes, bytes);
+  };
+  const version = next(1);
+  at += 3;
+  const [sizes, more] = [next(1), next(1)];
+  const idBytes = version === 2 ? 4 : 2;
+  for (let left = next(idBytes); left > 0; left -= 1) {
+    budget.spendItems();
+    const kind = kinds.get(next(idBytes));
+    const isInside = version > 0 && (next(2) & 0x0f) === 1;
+    at += 2;
+    const base = next(more >> 4) + (isInside ? (inside?.start ?? 0) : 0);
+    const pieces: Buffer[] = [];
+    for (let extents = next(2); extents > 0; extents -= 1) {
+      budget.spendItems();
+      if (version > 0) at += more & 0x0f;
+      const start = base + next(sizes >> 4);
+      const piece = file.subarray(start, start + next(sizes & 0x0f));
+      budget.spendBytes(kind === undefined ? 0 : piece.length);
+      pieces.push(piece);
+    }
+    if (kind === 'xmp') found.xmp.push(Buffer.concat(pieces));
+    if (kind === 'exif') found.exif.push(behindHeader(Buffer.concat(pieces)));
+  }
+  return { ...found, iptc: [] };
 };

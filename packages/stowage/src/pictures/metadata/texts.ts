@@ -19,6 +19,7 @@ import {
 } from '../picture-file.ts';
 import { type FoundData, iptcIn, KEYWORD } from './exif.ts';
 import { gifData, webpData } from './gif-webp.ts';
+import { heifData } from './heif.ts';
 import { jpegData } from './jpeg-metadata.ts';
 import { headOfJpeg } from './jpeg.ts';
 import { pngData } from './png.ts';
@@ -86,6 +87,7 @@ const dataOf = (file: Buffer, format: PictureFormat, budget: ParseBudget): Found
   if (format === 'png') return pngData(file, budget);
   if (format === 'webp') return webpData(file, budget);
   if (format === 'gif') return gifData(file, budget);
+  if (format === 'heif' || format === 'heic') return heifData(file, budget);
   return format === 'tiff' ? { exif: [file], xmp: [], iptc: [] } : undefined;
 };
 
@@ -175,7 +177,7 @@ const MOST_HEAD_BYTES = 8 * 1024 * 1024;
 
 /**
  * Reads the descriptive texts in a picture. Of a JPEG file only the bytes before its pixels are read, of PNG,
- * WebP, GIF and TIFF all of them; undefined for other formats and unreadable files. `open` is called twice.
+ * WebP, GIF, TIFF, AVIF and HEIC all of them; undefined for other formats and unreadable files. `open` is called twice.
  * @throws the signal's reason
  */
 export const readTexts = async (
