@@ -27,10 +27,12 @@ export const containsLocation = (outer: Located, inner: Located): boolean => {
   const isShared = outer.storage === inner.storage || (one !== undefined && one.backend === other?.backend);
   if (!isShared) return false;
   const isExact = outer.storage.capabilities.caseSensitive && inner.storage.capabilities.caseSensitive;
-  const comparable = isExact ? (segment: string): string => segment : withoutCase;
-  const outerSegments = [...(one?.root ?? []), ...outer.path.segments].map(comparable);
-  const innerSegments = [...(other?.root ?? []), ...inner.path.segments].map(comparable);
-  return outerSegments.every((segment, index) => segment === innerSegments[index]);
+  const isSame = (segment: string, other: string | undefined): boolean =>
+    segment === other || (!isExact && other !== undefined && withoutCase(segment) === withoutCase(other));
+  const segmentsOf = ({ storage, path }: Located): readonly string[] =>
+    outer.storage === inner.storage ? path.segments : [...(storage.identity?.root ?? []), ...path.segments];
+  const innerSegments = segmentsOf(inner);
+  return segmentsOf(outer).every((segment, index) => isSame(segment, innerSegments[index]));
 };
 
 /** Whether one location equals or contains the other. */
@@ -84,8 +86,9 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
   const holders = new Set<Holder>();
   let waiting = 0;
   let folderLeftAt = -Infinity;
+  // Many may wait for the same operation, which has begun last: each check finds it first.
   const findHolder = (wanted: readonly Located[], { passesFiles }: LockOptions): Holder | undefined =>
-    [...holders].find(
+    [...holders].findLast(
       ({ locations, isOfFile }) =>
         !(passesFiles === true && isOfFile === true) &&
         locations.some((location) => wanted.some((each) => overlaps(location, each))),
