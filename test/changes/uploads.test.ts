@@ -1,4 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { registerStorageAdapter } from 'stowage';
+import { StorageFullError, type StorageAdapter } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { replacing } from '../protocol/changing-store.ts';
 import { startService, type Answer, type Service } from '../protocol/service.ts';
 
 const RACERS = 50;
@@ -67,6 +72,38 @@ describe('simultaneous uploads of one name', () => {
     expect(await files.paths()).toEqual(['sub/', 'sub/a.txt']);
     expect(await racerIn(service, 'sub/a.txt')).toBe(winners[0]);
   });
+
+  it.each(['error', 'replace', 'addNumber'] as const)(
+    'do not fail because of one that fails, under %s',
+    async (saveSameFileNameStrategy) => {
+      const memory = new MemoryAdapter();
+      let [begun, fail] = [(): void => undefined, (): void => undefined];
+      const hasBegun = new Promise<void>((resolve) => (begun = resolve));
+      const mayFail = new Promise<void>((resolve) => (fail = resolve));
+      let count = 0;
+      const stage: StorageAdapter['stage'] = async (...given) => {
+        const staged = await memory.stage(...given);
+        if ((count += 1) > 1) return staged;
+        const commit = async (): Promise<never> => {
+          begun();
+          await mayFail;
+          throw new StorageFullError();
+        };
+        return { size: staged.size, open: () => staged.open(), commit, discard: () => staged.discard() };
+      };
+      const storageAdapter = `fails once: ${saveSameFileNameStrategy}`;
+      registerStorageAdapter(storageAdapter, { create: () => replacing(memory, { stage }) });
+      const sources = { files: { storageAdapter, root: undefined } };
+      const service = await startService({ saveSameFileNameStrategy, sources });
+      const failing = service.upload([['files[0]', 'a.txt', 'one']]);
+      await hasBegun;
+      const other = service.upload([['files[0]', 'a.txt', 'two']]);
+      for (let turns = 0; turns < 100; turns += 1) await turn();
+      fail();
+      expect((await failing).status).toBe(500);
+      expect((await other).status).toBe(200);
+    },
+  );
 
   it('give one whole file under replace', async () => {
     const service = await startService({ saveSameFileNameStrategy: 'replace' });

@@ -76,6 +76,7 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
     const { stat: replaces } = await findAgain(change.open, change.path, 'file');
     return { ...change, replaces };
   }
+  if (hasWaited && change.type === 'put') return { ...change, isNoFolder: false };
   if (hasWaited && change.type === 'remove') {
     const { stat: seen } = await findAgain(change.open, change.path, change.kind);
     return { ...change, seen };
@@ -103,7 +104,9 @@ const lock: Stage = async (context, change, next) => {
   const { signal } = context;
   if (change.type === 'copy') return next(await locks.hold(locations, { signal, passesFiles: true }, check));
   const isNew = change.type === 'put' && change.createOnly === true;
-  const options = { signal, isNew, isOfFile: isOfFile(change) };
+  // With strategy `error` the earlier change decides by its outcome: it may fail.
+  const isTaken = isNew && change.open.source.settings.saveSameFileNameStrategy !== 'error';
+  const options = { signal, isNew: isTaken, isOfFile: isOfFile(change) };
   return locks.hold(locations, options, async (hasWaited) => {
     try {
       return await next(await check(hasWaited));
