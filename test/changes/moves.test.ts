@@ -129,3 +129,37 @@ describe('a folder that is being moved by copying', () => {
     expect(left).toEqual([]);
   });
 });
+
+it('a folder into which uploads follow one another is renamed between them', async () => {
+  const memory = new MemoryAdapter();
+  const write: StorageAdapter['write'] = async (...parameters) => {
+    for (let turns = 0; turns < TURNS; turns += 1) await turn();
+    return memory.write(...parameters);
+  };
+  const storage = new Proxy<StorageAdapter>(memory, {
+    get: (target, key) => {
+      if (key === 'stage') return undefined;
+      const value: unknown = key === 'write' ? write : Reflect.get(target, key);
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+  const name = `busy-${randomUUID()}`;
+  registerStorageAdapter(name, { create: () => storage });
+  await storage.makeFolder(SourcePath.parse('busy'));
+  const service = await startService({ extensions: ['txt'], sources: { files: { storageAdapter: name } } });
+  const statuses: number[] = [];
+  const uploading = async (): Promise<void> => {
+    for (let count = 0; count < 12 && statuses.at(-1) !== 404; count += 1)
+      statuses.push((await service.upload([['files[0]', 'a.txt', 'x']], { path: 'busy' })).status);
+  };
+  const uploads = Promise.all(Array.from({ length: 4 }, uploading));
+  await expect.poll(() => statuses.length).toBeGreaterThan(3);
+  expect(await service.call('folderRename', { name: 'busy', newname: 'calm' })).toMatchObject({
+    status: 200,
+  });
+  await uploads;
+  expect(statuses).toContain(404);
+  let stored = 0;
+  for await (const _one of walkFolder(storage, SourcePath.parse('calm'))) stored += 1;
+  expect(stored).toBe(statuses.filter((status) => status === 200).length);
+});

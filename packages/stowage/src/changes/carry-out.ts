@@ -132,7 +132,7 @@ const folder: Stage = async (context, change, next) => {
   const { locations: locks } = context.services;
   // No other change names it: locked, it only keeps the folders around it.
   const inside = { storage: storeOf(open), path: path.below(randomUUID()) };
-  return locks.hold([inside], { isOfFile: true, signal: context.signal }, async (hasWaited) => {
+  return locks.hold([inside], { isOfFile: true, isLast: true, signal: context.signal }, async (hasWaited) => {
     if (hasWaited || locks.hasFolderLeft()) {
       open.forget(path);
       await open.requireFolder(path);

@@ -54,6 +54,11 @@ interface LockOptions {
   readonly passesFiles?: boolean;
   /** Creates an entry: a locked name counts as taken. */
   readonly isNew?: boolean;
+  /**
+   * Waits also for operations on folders that wait: without that, these would never begin in a busy folder.
+   * Only for callers that hold no lock.
+   */
+  readonly isLast?: boolean;
 }
 
 /**
@@ -84,11 +89,12 @@ interface Holder extends Pick<LockOptions, 'isOfFile'> {
 /** Creates the locks; memory is bounded by the running operations. */
 export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
   const holders = new Set<Holder>();
+  const waitingOnFolders = new Set<Holder>();
   let waiting = 0;
   let folderLeftAt = -Infinity;
   // Many may wait for the same operation, which has begun last: each check finds it first.
-  const findHolder = (wanted: readonly Located[], { passesFiles }: LockOptions): Holder | undefined =>
-    [...holders].findLast(
+  const findHolder = (wanted: readonly Located[], { passesFiles, isLast }: LockOptions) =>
+    [...holders, ...(isLast === true ? waitingOnFolders : [])].findLast(
       ({ locations, isOfFile }) =>
         !(passesFiles === true && isOfFile === true) &&
         locations.some((location) => wanted.some((each) => overlaps(location, each))),
@@ -114,12 +120,14 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
       // No await between the last check and this line: otherwise several waiting callers would all enter.
       const enter = (): void => void holders.add(holder);
       if (hasWaited && options.isNew === true) throw new AlreadyExistsError();
-      if (hasWaited) await waitFor(locations, options, enter);
-      else enter();
+      if (!isOfFile) waitingOnFolders.add(holder);
       try {
+        if (hasWaited) await waitFor(locations, options, enter);
+        else enter();
         return await work(hasWaited);
       } finally {
         holders.delete(holder);
+        waitingOnFolders.delete(holder);
         if (!isOfFile) folderLeftAt = Date.now();
         end();
       }
