@@ -33,9 +33,10 @@ export const pathOfSegments = (segments: readonly string[]): SourcePath | undefi
 export const NO_HOST = 'http://no-host.invalid';
 
 /** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) is not a public file. */
+const PUBLIC = /^\s*(?:(?:https?:)?\/\/|\/)/iu;
+
 const parseUrl = (text: string, base: string): URL | undefined => {
-  if (text.length > MOST_ADDRESS_UNITS) return undefined;
-  if (!/^(?:https?:)?\/\/|^\//iu.test(text) || !URL.canParse(text, base)) return undefined;
+  if (text.length > MOST_ADDRESS_UNITS || !URL.canParse(text, base)) return undefined;
   const url = new URL(text, base);
   return url.username === '' && url.password === '' ? url : undefined;
 };
@@ -65,7 +66,7 @@ export interface PublicFile {
 
 /** The files that a public URL may mean, by the base URLs of all sources; the longest match is first. */
 export const filesOfPublicUrl = (sources: readonly Source[], url: string): PublicFile[] =>
-  sources
+  (PUBLIC.test(url) ? sources : [])
     .flatMap((source) =>
       [...new Set([source.baseurl, ...source.baseurlAliases])].flatMap((baseurl) => {
         const path = pathOfPublicUrl(url, baseurl);
