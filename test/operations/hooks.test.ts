@@ -129,21 +129,29 @@ describe('events', () => {
     expect(after).toEqual([]);
   });
 
-  it.each<[string, string, Record<string, string>, string[], boolean?]>([
+  it.each<[string, string, Record<string, string>, string[], boolean?, string?]>([
     ['a removal', 'fileRemove', { name: 'a.txt' }, ['file.removed a.txt']],
     ['a rename', 'fileRename', { name: 'a.txt', newname: 'c' }, ['file.moved c.txt']],
     ['a description', 'fileDescribe', { name: 'a.txt', alt: 'a' }, ['file.described a.txt']],
     ['a removal before the form fails', 'fileRemove', { name: 'a.txt' }, ['file.removed a.txt'], true],
+    [
+      'a removal before it is stored again',
+      'fileRemove',
+      { name: 'a.txt' },
+      ['file.removed a.txt'],
+      false,
+      'a.txt',
+    ],
   ])(
     'of a form begin before that of %s of one of its files',
-    async (_title, action, fields, changed, fails = false) => {
+    async (_title, action, fields, changed, fails = false, last = 'z.txt') => {
       const memory = new MemoryAdapter();
       let [stored, change] = [(): void => undefined, (): unknown => undefined];
       const isStored = new Promise<void>((resolve) => (stored = resolve));
       const stage: StorageAdapter['stage'] = async (...given) => {
         const staged = await memory.stage(...given);
         const commit: typeof staged.commit = async (target, options) => {
-          if (target.name === 'b.txt') {
+          if (target.name === 'a-1.txt') {
             await isStored;
             await change();
             if (fails) throw new StorageFullError();
@@ -158,13 +166,14 @@ describe('events', () => {
       change = async () => expect((await service.call(action, fields)).status).toBe(200);
       const { status } = await service.upload([
         ['files[0]', 'a.txt', 'a'],
-        ['files[1]', 'b.txt', 'b'],
+        ['files[1]', 'a-1.txt', 'b'],
+        ['files[2]', last, 'last'],
       ]);
       expect(status).toBe(fails ? 500 : 200);
       expect(after.map(({ type, path }) => `${type} ${path}`)).toEqual([
         'file.created a.txt',
         ...changed,
-        ...(fails ? [] : ['file.created b.txt']),
+        ...(fails ? [] : ['file.created a-1.txt', `file.created ${last}`]),
       ]);
     },
   );

@@ -118,13 +118,15 @@ const REPORTED_AT_ONCE = 16;
 export const events: Stage = async (context, change, next) => {
   const { events: all, unreported } = context.services;
   if (!all.reports || typeOf(change) === undefined) return next(change);
-  const told = new Set<string>();
+  const told = new Set<unknown>();
   const tell = (isDue: (one: Done) => boolean): Promise<void> =>
     // They keep their order. Each is synced to disk for webhooks.
     forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, context.done.filter(isDue)), async (done) => {
       const event = eventOf(context, change, done);
-      if (event === undefined || told.has(event.path)) return;
-      told.add(event.path);
+      // A form may store two files under one name if another request removes the first.
+      const key = 'stat' in done ? done.stat : done;
+      if (event === undefined || told.has(key)) return;
+      told.add(key);
       const type = isReplacing(change, done) ? 'file.replaced' : event.type;
       await all.emit({ ...event, type, ...linksOf(context, change, done) });
     });
