@@ -239,7 +239,7 @@ export interface ChangeServices {
   /** History of names, in sources that record it. */
   readonly names: NameMemory;
   readonly events: Events;
-  /** Report what each running change has done at these locations, unless it has, or is of the same request. */
+  /** Each reports what a running change of another request has done at these locations, unless it has. */
   readonly unreported: Set<(locations: readonly Located[], by: Requester) => Promise<void>>;
   readonly quotas: Quotas;
   readonly inspector: Inspector;

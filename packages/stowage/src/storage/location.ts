@@ -67,8 +67,9 @@ interface LockOptions {
  */
 export interface LocationLocks {
   /**
-   * Locks all of the locations, which are waited for together: no caller waits while holding a lock. A caller
-   * that has waited must check again, because items may be gone.
+   * Locks all of the locations, which are waited for together: callers wait before they hold a lock. Only a
+   * change that keeps its folder also waits for names of files in it, whose holders wait for nothing. A
+   * caller that has waited must check again, because items may be gone.
    * @throws AlreadyExistsError (`isNew`); the signal's reason while waiting; BusyError when too many callers
    * wait, or after a minute; errors of `work`
    */

@@ -177,7 +177,8 @@ const MOST_HEAD_BYTES = 8 * 1024 * 1024;
 
 /**
  * Reads the descriptive texts in a picture. Of a JPEG file only the bytes before its pixels are read, of PNG,
- * WebP, GIF, TIFF, AVIF and HEIC all of them; undefined for other formats and unreadable files. `open` is called twice.
+ * WebP, GIF, TIFF, AVIF and HEIC all of them; undefined for other formats and unreadable files. `open` is
+ * called twice.
  * @throws the signal's reason
  */
 export const readTexts = async (
