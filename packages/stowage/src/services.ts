@@ -94,7 +94,7 @@ const late = (): Error => new Error('It has not ended in time.');
  */
 export const closeInOrder = async (
   { thumbnails, trash, names, quotas, events, documents, describer }: ActionServices,
-  [requests, resumable]: readonly [Closable, Closable | undefined],
+  [requests, resumable]: readonly (Closable | undefined)[],
   state: Closable,
   { stores, log }: { readonly stores: readonly Closable[]; readonly log: Logger },
 ): Promise<void> => {
