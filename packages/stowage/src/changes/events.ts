@@ -101,7 +101,7 @@ const linksOf = ({ services: { thumbnails } }: StageContext, change: Change, don
 };
 
 /** The results to report: for an emptied trash one sum. */
-const toldOf = (change: Change, done: readonly Done[]): readonly Done[] =>
+const reportable = (change: Change, done: readonly Done[]): readonly Done[] =>
   change.type === 'emptyTrash' && done.length > 0
     ? [{ path: change.path, bytes: done.reduce((sum, { bytes = 0 }) => sum + bytes, 0) }]
     : done;
@@ -118,29 +118,29 @@ const REPORTED_AT_ONCE = 16;
 export const events: Stage = async (context, change, next) => {
   const { events: all, unreported } = context.services;
   if (!all.reports || typeOf(change) === undefined) return next(change);
-  const told = new Set<unknown>();
-  const tell = (isDue: (one: Done) => boolean): Promise<void> =>
+  const reported = new Set<unknown>();
+  const report = (isDue: (one: Done) => boolean): Promise<void> =>
     // They keep their order. Each is synced to disk for webhooks.
-    forEachAtOnce(REPORTED_AT_ONCE, toldOf(change, context.done.filter(isDue)), async (done) => {
+    forEachAtOnce(REPORTED_AT_ONCE, reportable(change, context.done.filter(isDue)), async (done) => {
       const event = eventOf(context, change, done);
       // A form may store two files under one name if another request removes the first.
       const key = 'stat' in done ? done.stat : done;
-      if (event === undefined || told.has(key)) return;
-      told.add(key);
+      if (event === undefined || reported.has(key)) return;
+      reported.add(key);
       const type = isReplacing(change, done) ? 'file.replaced' : event.type;
       await all.emit({ ...event, type, ...linksOf(context, change, done) });
     });
-  const tellEarly = async (locations: readonly Located[], by: Requester): Promise<void> => {
+  const reportEarly = async (locations: readonly Located[], by: Requester): Promise<void> => {
     if (by === context.requester || change.type === 'document' || change.type === 'emptyTrash') return;
     const storage = storeOf(change.open);
-    await tell(({ path }) => locations.some((one) => containsLocation(one, { storage, path })));
+    await report(({ path }) => locations.some((one) => containsLocation(one, { storage, path })));
   };
-  unreported.add(tellEarly);
+  unreported.add(reportEarly);
   try {
     return await next(change);
   } finally {
-    await tell(() => true);
-    unreported.delete(tellEarly);
+    await report(() => true);
+    unreported.delete(reportEarly);
   }
 };
 
