@@ -102,6 +102,12 @@ describe('sanitizeName', () => {
     }
   });
 
+  it('leaves no way upwards where only the cut has made one', () => {
+    const name = sanitizeName(`${'x'.repeat(246)}／．．/`);
+    expect(name.normalize('NFKC').split('/')).not.toContain('..');
+    expect(sanitizeName(name)).toBe(name);
+  });
+
   it('cuts long names to 255 bytes at a character and keeps the extension', () => {
     expect(sanitizeName(`${'a'.repeat(400)}.jpeg`)).toBe(`${'a'.repeat(250)}.jpeg`);
     const wide = sanitizeName(`${'中'.repeat(200)}.png`);

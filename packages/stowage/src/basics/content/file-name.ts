@@ -76,12 +76,13 @@ export const withinBounds = (text: string): string =>
  */
 export const sanitizeName = (text: string): string => {
   const visible = withinBounds(text).replaceAll(INVISIBLE, '').normalize('NFC');
-  const safe = withoutLookAlikes(visible.replaceAll(UNSAFE, REPLACEMENT))
+  const safe = visible
+    .replaceAll(UNSAFE, REPLACEMENT)
     .replace(ONLY_DOTS, REPLACEMENT)
     .replace(WINDOWS_DEVICE, REPLACEMENT);
   const { stem, extension } = splitExtension(replaceTail(safe));
-  // Shortening the stem may have produced the name of a device.
-  return fit(stem, tailOf(extension)).replace(WINDOWS_DEVICE, REPLACEMENT);
+  // Shortening the stem may have produced the name of a device, or look-alikes of `..` at its end.
+  return withoutLookAlikes(fit(stem, tailOf(extension))).replace(WINDOWS_DEVICE, REPLACEMENT);
 };
 
 /** As `sanitizeName`, for messages: a Windows device keeps its name. */
