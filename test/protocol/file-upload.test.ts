@@ -350,6 +350,23 @@ describe('fileUpload', () => {
       expect(await service.source('files').paths()).toEqual(['a.txt']);
       expect(await service.source('files').text('a.txt')).toBe('old');
     });
+
+    it('names each taken one with strategy error', async () => {
+      const service = await startService({ saveSameFileNameStrategy: 'error' });
+      await service.source('files').put({ 'a.txt': 'old', 'c.txt': 'old' });
+      const answer = await service.upload([
+        ['files[0]', 'a.txt', 'new'],
+        ['files[1]', 'b.txt', 'new'],
+        ['files[2]', 'c.txt', 'new'],
+      ]);
+      expect(answer.status).toBe(400);
+      expect(answer.messages).toEqual([
+        'The file "a.txt" already exists.',
+        'The file "c.txt" already exists.',
+        'Nothing was uploaded because of "a.txt".',
+      ]);
+      expect(await service.source('files').paths()).toEqual(['a.txt', 'c.txt']);
+    });
   });
 
   it('asks the access rules for every file, by path and extension', async () => {

@@ -171,17 +171,18 @@ export const searchIn = (
   signal,
 });
 
-/** The error of strategy `error`, and of `replace` when a folder has the name. */
+/** The error of strategy `error`, and of `replace` when a folder has the name. Its details name the first. */
 export const nameTaken = (
-  name: string,
+  names: readonly [string, ...string[]],
   kind: 'file' | 'folder' = 'file',
   cause?: unknown,
 ): AlreadyExistsError =>
   new AlreadyExistsError({
     cause,
-    message:
+    messages: names.map((name) =>
       kind === 'file' ? `The file "${name}" already exists.` : `A folder named "${name}" already exists.`,
-    details: { name },
+    ),
+    details: { name: names[0] },
   });
 
 /** Stores the file at a path: create-only (`isSeenFree`: just found free), or over an existing file. */
@@ -207,8 +208,8 @@ const putOver = async <Stored>({ signal }: SearchContext, { open, path }: Wanted
     return await put(path, false);
   } catch (error) {
     if (isUnseen && (error instanceof WrongKindError || error instanceof NotFoundError))
-      throw nameTaken(path.name, 'file', error);
-    throw error instanceof WrongKindError ? nameTaken(path.name, 'folder') : error;
+      throw nameTaken([path.name], 'file', error);
+    throw error instanceof WrongKindError ? nameTaken([path.name], 'folder') : error;
   }
 };
 
@@ -216,7 +217,7 @@ const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<
   try {
     return await put(path, true);
   } catch (error) {
-    throw error instanceof AlreadyExistsError ? nameTaken(path.name, 'file', error.cause) : error;
+    throw error instanceof AlreadyExistsError ? nameTaken([path.name], 'file', error.cause) : error;
   }
 };
 

@@ -155,7 +155,7 @@ export const checkName = (
   return name;
 };
 
-/** Rejects names that are taken, or used twice, before anything is stored. @throws AlreadyExistsError */
+/** Rejects names that are taken, or used twice, before anything is stored. @throws AlreadyExistsError, with a message for each */
 export const requireUntaken = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
@@ -164,15 +164,20 @@ export const requireUntaken = async (
 ): Promise<void> => {
   const storage = storeOf(open);
   const wanted = new Set<string>();
-  for (const { name, sent, isFree: isSeenFree = false } of names) {
-    const key = foldedFor(storage, name);
-    await withFileName(sent, async () => {
-      const isTaken =
-        wanted.has(key) || !(isSeenFree || (await isFree({ storage, signal }, folder.child(name))));
-      if (isTaken) throw nameTaken(name);
-    });
+  const taken: (typeof names)[number][] = [];
+  for (const one of names) {
+    const key = foldedFor(storage, one.name);
+    const isTaken =
+      wanted.has(key) ||
+      (one.isFree !== true && !(await isFree({ storage, signal }, folder.child(one.name))));
+    if (isTaken) taken.push(one);
     wanted.add(key);
   }
+  const [first, ...others] = taken;
+  if (first === undefined) return;
+  await withFileName(first.sent, () => {
+    throw nameTaken([first.name, ...others.map(({ name }) => name)]);
+  });
 };
 
 /** The properties of an upload that are known before its bytes arrive. */
