@@ -138,20 +138,21 @@ describe('dialects of WebDAV', () => {
     'copies and moves to another folder cost nothing that has the old name there (%j)',
     async (dialect) => {
       const { stub, adapter, put } = await open(dialect);
-      for (const folder of ['a', 'b']) {
+      // The first copy goes into a folder whose name can be decomposed.
+      for (const folder of ['a', 'é']) {
         await put(`${folder}/x.txt`, folder);
         await put(`${folder}/f/y.txt`, folder);
       }
-      await adapter.copyFile(at('a/x.txt'), at('b/copied.txt'), { createOnly: true });
+      await adapter.copyFile(at('a/x.txt'), at('é/copied.txt'), { createOnly: true });
       await adapter.copyFile(at('a/x.txt'), at('a/beside.txt'), { createOnly: true });
-      await adapter.copyFolder(at('a/f'), at('b/copied'));
-      await adapter.moveFile(at('a/x.txt'), at('b/moved.txt'), { createOnly: true });
-      await adapter.moveFolder(at('a/f'), at('b/moved'));
-      await adapter.moveFile(at('a/beside.txt'), at('b/copied.txt'));
+      await adapter.copyFolder(at('a/f'), at('é/copied'));
+      await adapter.moveFile(at('a/x.txt'), at('é/moved.txt'), { createOnly: true });
+      await adapter.moveFolder(at('a/f'), at('é/moved'));
+      await adapter.moveFile(at('a/beside.txt'), at('é/copied.txt'));
       const files = ['copied.txt', 'copied/y.txt', 'f/y.txt', 'moved.txt', 'moved/y.txt', 'x.txt'];
-      expect(stub.paths.filter((path) => path.endsWith('.txt'))).toEqual(files.map((name) => `b/${name}`));
+      expect(stub.paths.filter((path) => path.endsWith('.txt'))).toEqual(files.map((name) => `é/${name}`));
       expect(stub.paths.filter((path) => path.includes('.tmp'))).toEqual([]);
-      expect(files.map((name) => stub.text(`b/${name}`)).join('')).toBe('aabaab');
+      expect(files.map((name) => stub.text(`é/${name}`)).join('')).toBe('aaéaaé');
     },
   );
 

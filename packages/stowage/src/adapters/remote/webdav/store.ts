@@ -101,6 +101,8 @@ export class Store {
 
   /** Creates missing folders of the path; returns whether there were any. @throws NotFoundError for a file */
   async ensureFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    // The operation that uses a temporary folder has created it, and lookups do not find it.
+    if (isTempName(path.name)) return false;
     const found = await this.find(path, options);
     if (found?.kind === 'folder') return false;
     if (found !== undefined) throw new NotFoundError({ detail: 'a parent is a file' });
