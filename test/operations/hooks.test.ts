@@ -9,12 +9,13 @@ import {
   type ConnectorHooks,
   type ServiceEvent,
 } from 'stowage';
-import { StorageFullError, type StorageAdapter } from 'stowage/storage';
+import { SourcePath, StorageFullError, type StorageAdapter } from 'stowage/storage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { optionsFor } from '../../tools/test-servers/bucket.ts';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { put } from '../pictures/gallery.ts';
 import { photo } from '../pictures/pictures.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
@@ -177,6 +178,30 @@ describe('events', () => {
       ]);
     },
   );
+
+  it('of a copy come once, before that of its removal while its texts are looked for', async () => {
+    const memory = new MemoryAdapter();
+    let change: (() => Promise<unknown>) | undefined;
+    const stat: StorageAdapter['stat'] = async (path, options) => {
+      const copied = await memory.stat(SourcePath.parse('a (1).txt')).catch(() => undefined);
+      if (path.name === '.stowage-about' && copied !== undefined) {
+        const once = change;
+        change = undefined;
+        await once?.();
+      }
+      return memory.stat(path, options);
+    };
+    registerStorageAdapter('copies: texts', { create: () => replacing(memory, { stat }) });
+    const sources = { files: { storageAdapter: 'copies: texts', root: undefined } };
+    const { service, after } = await start({}, { sources, trash: undefined });
+    await put(memory, 'a.txt', 'a');
+    change = async () => expect((await service.call('fileRemove', { name: 'a (1).txt' })).status).toBe(200);
+    expect((await service.call('fileCopy', { from: 'a.txt' })).status).toBe(200);
+    expect(after.map(({ type, path }) => `${type} ${path}`)).toEqual([
+      'file.copied a (1).txt',
+      'file.removed a (1).txt',
+    ]);
+  });
 
   it('do not tell what did not happen', async () => {
     const { service, before, after } = await start(

@@ -123,8 +123,9 @@ export const events: Stage = async (context, change, next) => {
     // They keep their order. Each is synced to disk for webhooks.
     forEachAtOnce(REPORTED_AT_ONCE, reportable(change, context.done.filter(isDue)), async (done) => {
       const event = eventOf(context, change, done);
-      // A form may store two files under one name if another request removes the first.
-      const key = 'stat' in done ? done.stat : done;
+      // A form may store two files under one name if another request removes the first. Later stages replace
+      // `done` by a copy.
+      const key = 'stat' in done ? done.stat : done.path;
       if (event === undefined || reported.has(key)) return;
       reported.add(key);
       const type = isReplacing(change, done) ? 'file.replaced' : event.type;
