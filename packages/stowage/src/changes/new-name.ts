@@ -155,7 +155,10 @@ export const checkName = (
   return name;
 };
 
-/** Rejects names that are taken, or used twice, before anything is stored. @throws AlreadyExistsError, with a message for each */
+/**
+ * Rejects names that are taken, or used twice, before anything is stored.
+ * @throws AlreadyExistsError, with a message for each of them
+ */
 export const requireUntaken = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
