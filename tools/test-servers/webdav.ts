@@ -126,6 +126,7 @@ export const startApache = async (
     ...(isRoot ? ['User www-data', 'Group www-data'] : []),
     `<Directory ${data}>`,
     'Dav On',
+    'DirectoryIndex disabled',
     'Options None',
     'AllowOverride None',
     access,

@@ -1,11 +1,11 @@
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
-import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
+import { CorruptError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { pause, timeOf } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { relationOf, segmentsOfHref } from './address.ts';
 import { type DavResponse, type DavClient, type DavRequest, dropBody } from './client.ts';
-import { errorOfFailure, errorOfStatus, StatusError } from './errors.ts';
+import { errorOfFailure, errorOfStatus } from './errors.ts';
 import { type DavResource, decodedBody, listingBudget, readMultistatus, statOf } from './multistatus.ts';
 
 const PROPERTIES =
@@ -149,10 +149,6 @@ export class Propfind {
       const response = await this.#client.send(asked);
       if (response.status === 207) return response;
       await dropBody(response);
-      if (response.status === 405) {
-        const detail = 'PROPFIND is not allowed: url is not a WebDAV collection';
-        throw new StorageDeniedError({ detail, cause: new StatusError(response.status) });
-      }
       if (!FAILED_FOR_NOW.has(response.status) || attempt === PROPFIND_ATTEMPTS)
         throw errorOfStatus(asked, isSuccess(response.status) ? 502 : response.status);
       await pause(attempt, BACKOFF, asked.signal);

@@ -25,6 +25,7 @@ const ODD_NAMES: readonly (readonly [what: string, name: string])[] = [
   ['255 bytes', `${'x'.repeat(251)}.txt`],
   ['255 bytes of three-byte letters', '文'.repeat(85)],
   ['255 bytes of letters that are longer when decomposed', '각'.repeat(85)],
+  ['the name of a page that web servers send for its folder', 'index.html'],
   ['the name of an own property', '__proto__'],
   ['the name of a method', 'constructor'],
 ];
