@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { AlreadyExistsError, SourcePath } from 'stowage/storage';
 import {
-  createNameReservations,
+  createShareNumbers,
+  createLocationLocks,
   createSilentLogger,
   copyNames,
   memoryFactory,
@@ -29,7 +30,8 @@ const searchIn = (storage: StorageAdapter, name: string, others: Partial<NameSea
   folder: SourcePath.root,
   names: uploadNames(name),
   isReserved: () => false,
-  reservations: createNameReservations(),
+  shareNumbers: createShareNumbers(),
+  locations: createLocationLocks(),
   signal: new AbortController().signal,
   ...others,
 });
@@ -75,7 +77,7 @@ describe('the search for a free name', () => {
 
   it('goes on alone when the request whose listing it shared is given up', async () => {
     const storage = await openStore(manyNames(50));
-    const reservations = createNameReservations();
+    const shared = { shareNumbers: createShareNumbers(), locations: createLocationLocks() };
     const abandoned = new AbortController();
     const list = storage.list.bind(storage);
     let listings = 0;
@@ -91,9 +93,9 @@ describe('the search for a free name', () => {
       }
       yield* list(folder, options);
     };
-    const first = take(searchIn(storage, 'a.txt', { reservations, signal: abandoned.signal }));
-    const second = take(searchIn(storage, 'a.txt', { reservations }));
-    const third = take(searchIn(storage, 'a.txt', { reservations }));
+    const first = take(searchIn(storage, 'a.txt', { ...shared, signal: abandoned.signal }));
+    const second = take(searchIn(storage, 'a.txt', shared));
+    const third = take(searchIn(storage, 'a.txt', shared));
     await isListed.promise;
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(listings).toBe(1);

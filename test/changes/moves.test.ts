@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { registerStorageAdapter } from 'stowage';
+import { type ConnectorHooks, registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { NotFoundError, SourcePath, walkFolder } from 'stowage/storage';
+import { withFaults } from 'stowage/testing';
 import { MemoryAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
 import { startService, type Answer, type Fields, type Service } from '../protocol/service.js';
 
 // Far more than the other request needs for all that it does.
@@ -128,6 +130,79 @@ describe('a folder that is being moved by copying', () => {
       removing.status === 200 ? (await filesOf(storage)).filter((path) => path.endsWith(gone)) : [];
     expect(left).toEqual([]);
   });
+});
+
+/** A service whose store copies folders file by file, and no file before `mayCopy` is called. */
+const startCopying = async (hooks: ConnectorHooks = {}) => {
+  let [begun, mayCopy] = [(): void => undefined, (): void => undefined];
+  const isCopying = new Promise<void>((resolve) => (begun = resolve));
+  const isAllowed = new Promise<void>((resolve) => (mayCopy = resolve));
+  const memory = new MemoryAdapter();
+  const copyFile: StorageAdapter['copyFile'] = async (...given) => {
+    begun();
+    await isAllowed;
+    await memory.copyFile(...given);
+  };
+  const storage = withFaults(replacing(memory, { copyFile }), [], { hide: ['copyFolder'] });
+  const storageAdapter = `copies-${randomUUID()}`;
+  registerStorageAdapter(storageAdapter, { create: () => storage });
+  for (const file of FILES) await put(storage, `all/tree/${file}`, Buffer.from(file));
+  for (const folder of ['all/a', 'all/b']) await storage.makeFolder(SourcePath.parse(folder));
+  const service = await startService({ extensions: ['txt'], sources: { files: { storageAdapter } } }, hooks);
+  return { service, storage, isCopying, mayCopy };
+};
+
+describe('a folder that is being copied', () => {
+  it.each([
+    ['rename of the copy', 'folderRename', 'all/a', FILES.map((path) => `all/a/renamed/${path}`)],
+    ['removal of the copy', 'folderRemove', 'all/a', []],
+    ['rename of the folder', 'folderRename', 'all', FILES.map((path) => `all/a/tree/${path}`)],
+    ['removal of the folder', 'folderRemove', 'all', FILES.map((path) => `all/a/tree/${path}`)],
+  ])('arrives whole before a %s', async (_title, action, path, wanted) => {
+    const { service, storage, isCopying, mayCopy } = await startCopying();
+    const copying = service.call('folderCopy', { path: 'all/a', from: 'all/tree' });
+    await isCopying;
+    const changing = service.call(action, { path, name: 'tree', newname: 'renamed' });
+    for (let turns = 0; turns < TURNS; turns += 1) await turn();
+    mayCopy();
+    expect([(await copying).status, (await changing).status]).toEqual([200, 200]);
+    const found = await filesOf(storage);
+    expect(found.filter((file) => file.startsWith('all/a/'))).toEqual(wanted);
+  });
+
+  it('takes in uploads at both ends', async () => {
+    const { service, isCopying, mayCopy } = await startCopying();
+    const copying = service.call('folderCopy', { path: 'all/a', from: 'all/tree' });
+    await isCopying;
+    for (const path of ['all/tree/deep', 'all/a/tree']) {
+      const uploaded = await service.upload([['files[0]', 'new.txt', '']], { path });
+      expect([uploaded.status, uploaded.data['files']]).toEqual([200, [`${path}/new.txt`]]);
+    }
+    mayCopy();
+    expect((await copying).status).toBe(200);
+  });
+});
+
+it('a folder that moves away between two files of a move does not come again for the second', async () => {
+  const memory = new MemoryAdapter();
+  let rename: (() => Promise<unknown>) | undefined;
+  const stat: StorageAdapter['stat'] = async (path, options) => {
+    const once = path.name === 'b.txt' ? rename : undefined;
+    if (once !== undefined) rename = undefined;
+    await once?.();
+    return memory.stat(path, options);
+  };
+  const storageAdapter = `leaves-${randomUUID()}`;
+  registerStorageAdapter(storageAdapter, { create: () => replacing(memory, { stat }) });
+  for (const path of ['a.txt', 'b.txt', 'to/old.txt']) await put(memory, path, path);
+  const service = await startService({ extensions: ['txt'], sources: { files: { storageAdapter } } });
+  rename = async () => {
+    for (let found: unknown; found === undefined; await turn())
+      found = await memory.stat(SourcePath.parse('to/a.txt')).catch(() => undefined);
+    expect((await service.call('folderRename', { name: 'to', newname: 'gone' })).status).toBe(200);
+  };
+  await service.call('fileMove', { path: 'to', 'froms[0]': 'a.txt', 'froms[1]': 'b.txt' });
+  expect(await filesOf(memory)).toEqual(['b.txt', 'gone/a.txt', 'gone/old.txt']);
 });
 
 it('a folder into which uploads follow one another is renamed between them', async () => {

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { StorageFullError, type StorageAdapter } from 'stowage/storage';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter } from '#internals';
+import { photo } from '../pictures/pictures.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { startService, type Answer, type Service } from '../protocol/service.ts';
 
@@ -170,6 +171,32 @@ describe('uploads while their folder is renamed or removed', () => {
     const { status, messages } = await service.upload([['files[0]', 'a.txt', 'a']], { path: 'sub' });
     expect([status, messages[0]]).toEqual([404, 'The folder was not found.']);
     expect(await files.paths()).toEqual(left);
+  });
+
+  it.each([
+    ['folderCreate', { path: 'sub', name: 'new' }],
+    ['fileCopy', { path: 'sub', from: 'a.png' }],
+    ['imageRotate', { path: 'sub', name: 'b.png', newname: 'c.png', angle: '90' }],
+    ['fileUpload', { path: 'sub' }],
+  ])('nor does %s, if the hook takes long', async (action, fields) => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const service = await startService(
+      { createThumb: false },
+      {
+        beforeEvent: async ({ type }) => {
+          if (type === 'folder.removed') return;
+          expect((await service.call('folderRemove', { name: 'sub' })).status).toBe(200);
+          vi.setSystemTime(Date.now() + 6000);
+        },
+      },
+    );
+    const files = service.source('files');
+    await files.put({ 'sub/b.png': await photo(8, 8), 'a.png': 'a' });
+    const answer = await (action === 'fileUpload'
+      ? service.upload([['files[0]', 'a.txt', 'a']], fields)
+      : service.call(action, fields));
+    expect([answer.status, await files.paths()]).toEqual([404, ['a.png']]);
   });
 
   it('are stored whole or refused, and leave nothing behind', async () => {

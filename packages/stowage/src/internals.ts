@@ -14,7 +14,7 @@ export { FileResponse } from './actions/responses.ts';
 export { compileDateFormat } from './actions/listing/item.ts';
 export { humanSize } from './basics/content/human-size.ts';
 export { entryOrder } from './actions/listing/page.ts';
-export { createNameReservations, takeFreeName } from './changes/names.ts';
+export { createShareNumbers, takeFreeName } from './changes/names.ts';
 export { createActions, ruleKeysOf } from './actions/registry.ts';
 export { ZipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './basics/files/temporary-folder.ts';

@@ -1,6 +1,6 @@
 import type { ActionServices } from './actions/action.ts';
 import { LargeListings, OmittedEntries } from './actions/listing/large-listings.ts';
-import { createNameReservations } from './changes/names.ts';
+import { createShareNumbers } from './changes/names.ts';
 import { createSearchCursors } from './actions/search/parameters.ts';
 import { createSearchSlots } from './actions/search/search-source.ts';
 import { createDocuments } from './documents/create-documents.ts';
@@ -51,7 +51,7 @@ export const createServices = (
     thumbnails,
     images: createImageEditor(pool),
     pictureSizes,
-    reservations: createNameReservations(),
+    shareNumbers: createShareNumbers(),
     locations,
     trash: createTrashKeeper(locations, log),
     about,

@@ -36,7 +36,8 @@ const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
   const target = { storage, path: change.path };
-  if (change.type === 'remove' || change.type === 'describe' || change.type === 'put') return [target];
+  if (change.type === 'put') return change.isLocked === true ? [] : [target];
+  if (change.type === 'remove' || change.type === 'describe') return [target];
   if ('item' in change) {
     const original = { storage: storeOf(change.from), path: change.item.path };
     if (change.type !== 'copy') return [original, target];
@@ -48,7 +49,7 @@ const locationsOf = (change: Change): readonly Located[] => {
 
 const isOfFile = (change: Change): boolean => {
   if ('item' in change) return change.item.kind === 'file';
-  if ('record' in change) return change.record.kind === 'file';
+  if ('record' in change) return change.type === 'erase' || change.record.kind === 'file';
   return change.type !== 'remove' || change.kind === 'file';
 };
 
@@ -60,14 +61,14 @@ const findAgain = async (view: SourceView, path: SourcePath, kind: EntryKind): P
 };
 
 /**
- * Checks that the items of a change still exist. After a wait for the lock, returns the change with its item
- * as the earlier change left it. @throws NotFoundError
+ * Checks that the items of a change still exist. After a wait for the lock, or a recent move or removal of the
+ * folder, returns the change with its item as the earlier change left it. @throws NotFoundError
  */
-const upToDate = async (context: StageContext, change: Change, hasWaited: boolean): Promise<Change> => {
+const upToDate = async (context: StageContext, change: Change, isStale: boolean): Promise<Change> => {
   const { signal } = context;
   if (change.type === 'restore' || change.type === 'erase') {
     const { open, record } = change;
-    const isSeen = !hasWaited && record.seen !== undefined;
+    const isSeen = !isStale && record.seen !== undefined;
     if (!isSeen && (await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
@@ -76,12 +77,12 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
     const { stat: replaces } = await findAgain(change.open, change.path, 'file');
     return { ...change, replaces };
   }
-  if (hasWaited && change.type === 'put') return { ...change, isNoFolder: false };
-  if (hasWaited && change.type === 'remove') {
+  if (isStale && change.type === 'put') return { ...change, isNoFolder: false };
+  if (isStale && change.type === 'remove') {
     const { stat: seen } = await findAgain(change.open, change.path, change.kind);
     return { ...change, seen };
   }
-  if (hasWaited && 'item' in change) {
+  if (isStale && 'item' in change) {
     // Stores create a missing folder implicitly when something is moved into it.
     change.open.forget(change.path.parent);
     await change.open.requireFolder(change.path.parent, 'destination folder');
@@ -93,26 +94,25 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
 /**
  * Locks the locations that the change stores, removes or replaces until it is done. Between two changes no
  * version is lost, also where the store does not support conditional writes, and their events have the order
- * of the changes. A copy of a folder only waits for moves and removals of folders, of which it would copy the
- * rest.
+ * of the changes. The copy of a folder only waits here for running moves and removals of folders, of which it
+ * would copy the rest.
  */
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
   const { locations: locks, unreported } = context.services;
-  const check = (hasWaited: boolean): Promise<Change> => upToDate(context, change, hasWaited);
+  const check = (hasWaited: boolean): Promise<Change> =>
+    upToDate(context, change, hasWaited || ('item' in change && locations.some(locks.mayHaveLeft)));
   const { signal } = context;
-  if (change.type === 'copy') return next(await locks.hold(locations, { signal, passesFiles: true }, check));
-  const isNew = change.type === 'put' && change.createOnly === true;
-  // With strategy `error` the earlier change decides by its outcome: it may fail.
-  const isTaken = isNew && change.open.source.settings.saveSameFileNameStrategy !== 'error';
-  const options = { signal, isNew: isTaken, isOfFile: isOfFile(change) };
+  if (change.type === 'copy')
+    return next(await locks.hold(locations, { signal, isOfFile: true, passesFiles: true }, check));
+  const options = { signal, isOfFile: isOfFile(change) };
   return locks.hold(locations, options, async (hasWaited) => {
     try {
       return await next(await check(hasWaited));
     } finally {
       // Others report first what they have stored here.
-      if (!isNew && context.done.length > 0)
+      if (context.done.length > 0)
         for (const report of unreported) await report(locations, context.requester);
     }
   });
@@ -123,20 +123,25 @@ const ADDING = /^(?:create|replace|edit|makeFolder|copy)$/u;
 
 /**
  * Keeps the folder of new content from being moved or removed until the content is stored: it would be lost,
- * or the store would create the folder again. @throws NotFoundError
+ * or the store would create the folder again. Keeps a folder that is copied until the copy is whole.
+ * @throws NotFoundError
  */
 const folder: Stage = async (context, change, next) => {
   if (change.type === 'document' || !ADDING.test(change.type)) return next(change);
   const { open } = change;
   const path = change.type === 'create' ? change.path : change.path.parent;
   const { locations: locks } = context.services;
-  // No other change names it: locked, it only keeps the folders around it.
-  const inside = { storage: storeOf(open), path: path.below(randomUUID()) };
-  return locks.hold([inside], { isOfFile: true, isLast: true, signal: context.signal }, async (hasWaited) => {
-    if (hasWaited || locks.hasFolderLeft()) {
-      open.forget(path);
-      await open.requireFolder(path);
-    }
+  const isOfFolder = change.type === 'copy' && change.item.kind === 'folder';
+  const original = isOfFolder ? [{ storage: storeOf(change.from), path: change.item.path }] : [];
+  // No other change names what is locked: it only keeps the folders around it.
+  const kept = [{ storage: storeOf(open), path }, ...original].map((one) => ({
+    ...one,
+    path: one.path.below(randomUUID()),
+  }));
+  return locks.hold(kept, { isOfFile: true, isLast: true, signal: context.signal }, async (hasWaited) => {
+    if (hasWaited || kept.some(locks.mayHaveLeft)) open.forget(path);
+    // A file that is replaced is looked up again.
+    if (change.type !== 'replace') await open.requireFolder(path);
     return next(change);
   });
 };

@@ -18,7 +18,7 @@ import type { TrashKeeper } from '../storage/trash/keeper.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';
 import type { Item } from '../view/folder-view.ts';
 import type { SourceView } from '../view/source-view.ts';
-import type { NameReservations } from './names.ts';
+import type { ShareNumbers } from './names.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 interface At {
@@ -121,6 +121,8 @@ export interface Put extends At {
   readonly keys: readonly string[];
   readonly content: Content;
   readonly createOnly?: boolean | undefined;
+  /** Its name is locked by the search for it. */
+  readonly isLocked?: boolean;
   /** A recent lookup found no folder of this name. */
   readonly isNoFolder?: boolean | undefined;
   /** Does not create the file again when it was removed in the meantime. */
@@ -231,8 +233,8 @@ export type Stage = (context: StageContext, change: Change, next: Next) => Promi
 export interface ChangeServices {
   readonly thumbnails: Thumbnails;
   readonly images: ImageEditor;
-  readonly reservations: NameReservations;
-  /** Locked by every change that removes entries from their locations: moves and removals. */
+  readonly shareNumbers: ShareNumbers;
+  /** Locked by every change that stores, moves or removes entries. */
   readonly locations: LocationLocks;
   readonly trash: TrashKeeper;
   readonly about: AboutKeeper;

@@ -2,68 +2,58 @@ import { foldedFor, type NumberedNames, uploadNames } from '../basics/content/fi
 import type { SameNameStrategy } from '../config/settings/values.ts';
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
-import { createStoreKeys } from '../storage/location.ts';
+import { createStoreKeys, type LocationLocks } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
+import type { Put } from './change.ts';
 
 /** Numbers already used by variants of one name. */
 type TakenNumbers = ReadonlySet<number>;
 
 /**
- * Names that running requests of this process are about to take. Concurrent uploads of one name then neither
- * try the same numbers nor each list the folder. Only saves attempts: the store's create-only write decides.
- * Bounded by the number of running requests.
+ * The numbers taken around a name. Concurrent requests share one listing. When it fails, only the request that
+ * started it fails; the others list for themselves.
  */
-export const createNameReservations = () => {
-  const held = new Set<string>();
+export type ShareNumbers = (
+  storage: ReadableStore,
+  path: SourcePath,
+  list: () => Promise<TakenNumbers>,
+) => Promise<TakenNumbers>;
+
+export const createShareNumbers = (): ShareNumbers => {
   const listings = new Map<string, Promise<TakenNumbers>>();
   const keyInStore = createStoreKeys();
-  const keyOf = (storage: ReadableStore, path: SourcePath): string =>
-    foldedFor(storage, keyInStore(storage, path));
-  return {
-    /** Reserves a path in a store. Returns the function that releases it; undefined when it is reserved. */
-    reserve: (storage: ReadableStore, path: SourcePath): (() => void) | undefined => {
-      const key = keyOf(storage, path);
-      if (held.has(key)) return undefined;
-      held.add(key);
-      // Uses the same key, even if the store's case sensitivity has been detected in the meantime.
-      return () => void held.delete(key);
-    },
-    /**
-     * The numbers taken around a name. Concurrent requests share one listing. When it fails, only the request
-     * that started it fails; the others list for themselves.
-     */
-    shareNumbers: async (
-      storage: ReadableStore,
-      path: SourcePath,
-      list: () => Promise<TakenNumbers>,
-    ): Promise<TakenNumbers> => {
-      const key = keyOf(storage, path);
-      const running = listings.get(key);
-      if (running !== undefined) return running.catch(list);
-      const own = list().finally(() => listings.delete(key));
-      listings.set(key, own);
-      return own;
-    },
+  return async (storage, path, list) => {
+    const key = foldedFor(storage, keyInStore(storage, path));
+    const running = listings.get(key);
+    if (running !== undefined) return running.catch(list);
+    const own = list().finally(() => listings.delete(key));
+    listings.set(key, own);
+    return own;
   };
 };
 
-export type NameReservations = ReturnType<typeof createNameReservations>;
+/** What the search for a name needs of the services. */
+interface NameServices {
+  readonly shareNumbers: ShareNumbers;
+  readonly locations: Pick<LocationLocks, 'tryName'>;
+}
 
 interface SearchContext {
-  readonly services: { readonly reservations: NameReservations };
+  readonly services: NameServices;
   readonly signal: AbortSignal;
 }
 
-export interface NameSearch {
+export interface NameSearch extends NameServices {
   readonly storage: StorageAdapter;
   readonly folder: SourcePath;
   readonly names: NumberedNames;
   /** Reserved names, which are skipped. */
   readonly isReserved: (name: string) => boolean;
-  readonly reservations: NameReservations;
   readonly signal: AbortSignal;
+  /** The path that the change has locked already. */
+  readonly held?: SourcePath;
   /** First number to try, when lower ones are known to be taken. Default: 0. */
   readonly first?: number;
   /** An attempt costs much more than a `stat`: check each name before trying it. */
@@ -97,8 +87,8 @@ const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Prom
 };
 
 const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
-  const { storage, folder, names, reservations } = search;
-  return reservations.shareNumbers(storage, folder.child(names.at(1)), () => listNumbers(search));
+  const { storage, folder, names, shareNumbers } = search;
+  return shareNumbers(storage, folder.child(names.at(1)), () => listNumbers(search));
 };
 
 /** Whether the store shows nothing at the path. Only a hint: the create-only write that follows decides. */
@@ -126,10 +116,10 @@ const tryName = async <Taken>(
 
 /**
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
- * writer was faster, and the next name is tried, a limited number of times. Skips names that other requests
- * of this process are about to take, without asking the store. Costs one `stat` per tried name, none for the
- * first few where the store decides; after a few taken names one listing of names finds the rest, limited to
- * variants of this name where the store supports prefixes.
+ * writer was faster, and the next name is tried, a limited number of times. The name is locked until `take`
+ * has ended; names that others have locked are skipped without asking the store. Costs one `stat` per tried
+ * name, none for the first few where the store decides; after a few taken names one listing of names finds
+ * the rest, limited to variants of this name where the store supports prefixes.
  * @throws all other errors of `take`; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(
@@ -146,9 +136,12 @@ export const takeFreeName = async <Taken>(
     const name = search.names.at(number);
     if (search.isReserved(name)) continue;
     const target = search.folder.child(name);
-    const release = search.reservations.reserve(search.storage, target);
-    if (release === undefined) continue;
-    const outcome = await tryName(search, target, !decides || misses >= GUESSES, take).finally(release);
+    const isLookedAt = !decides || misses >= GUESSES;
+    const attempt = () => tryName(search, target, isLookedAt, take);
+    const outcome = await (search.held?.equals(target) === true
+      ? attempt()
+      : search.locations.tryName({ storage: search.storage, path: target }, attempt));
+    if (outcome === undefined) continue;
     if (typeof outcome === 'object') return outcome.taken;
     if (outcome === 'lost') lost += 1;
     misses += 1;
@@ -158,16 +151,17 @@ export const takeFreeName = async <Taken>(
 };
 
 export const searchIn = (
-  { services: { reservations }, signal }: SearchContext,
+  { services: { shareNumbers, locations }, signal }: SearchContext,
   open: SourceView,
   folder: SourcePath,
   names: NumberedNames,
 ): NameSearch => ({
+  shareNumbers,
+  locations,
   storage: storeOf(open),
   folder,
   names,
   isReserved: (name) => open.reserves(name),
-  reservations,
   signal,
 });
 
@@ -185,8 +179,11 @@ export const nameTaken = (
     details: { name: names[0] },
   });
 
-/** Stores the file at a path: create-only (`isSeenFree`: just found free), or over an existing file. */
-type Put<Stored> = (target: SourcePath, createOnly: boolean, isSeenFree?: boolean) => Promise<Stored>;
+/** Stores the file at a path. */
+type PutAt<Stored> = (
+  target: SourcePath,
+  how: Pick<Put, 'createOnly' | 'isNoFolder' | 'isLocked'>,
+) => Promise<Stored>;
 
 /** Target of a file: its name is sanitised, has an allowed extension and is not reserved. */
 export interface WantedName {
@@ -195,17 +192,18 @@ export interface WantedName {
   readonly strategy: SameNameStrategy;
 }
 
-const putOver = async <Stored>({ signal }: SearchContext, { open, path }: WantedName, put: Put<Stored>) => {
+const putOver = async <Stored>({ signal }: SearchContext, { open, path }: WantedName, put: PutAt<Stored>) => {
   // Such as a symbolic link, which no lookup shows.
   let isUnseen = false;
   try {
-    if (await isFree({ storage: storeOf(open), signal }, path)) return await put(path, true, true);
+    if (await isFree({ storage: storeOf(open), signal }, path))
+      return await put(path, { createOnly: true, isNoFolder: true });
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
     isUnseen = true;
   }
   try {
-    return await put(path, false);
+    return await put(path, {});
   } catch (error) {
     if (isUnseen && (error instanceof WrongKindError || error instanceof NotFoundError))
       throw nameTaken([path.name], 'file', error);
@@ -213,9 +211,9 @@ const putOver = async <Stored>({ signal }: SearchContext, { open, path }: Wanted
   }
 };
 
-const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<Stored> => {
+const putOnce = async <Stored>({ path }: WantedName, put: PutAt<Stored>): Promise<Stored> => {
   try {
-    return await put(path, true);
+    return await put(path, { createOnly: true });
   } catch (error) {
     throw error instanceof AlreadyExistsError ? nameTaken([path.name], 'file', error.cause) : error;
   }
@@ -231,11 +229,11 @@ const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<
 export const storeByStrategy = <Stored>(
   context: SearchContext,
   wanted: WantedName,
-  put: Put<Stored>,
+  put: PutAt<Stored>,
 ): Promise<Stored> => {
   const { open, path, strategy } = wanted;
   if (strategy === 'replace') return putOver(context, wanted, put);
   if (strategy === 'error') return putOnce(wanted, put);
   const search = searchIn(context, open, path.parent, uploadNames(path.name));
-  return takeFreeName(search, (target) => put(target, true));
+  return takeFreeName(search, (target) => put(target, { createOnly: true, isLocked: true }));
 };

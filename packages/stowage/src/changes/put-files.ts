@@ -92,11 +92,11 @@ export const putContent = (
   content: NewContent['content'],
   onStored?: Put['onStored'],
 ): Promise<Stored> =>
-  storeByStrategy(context, wanted, async (path, createOnly, isSeen) => {
+  storeByStrategy(context, wanted, async (path, how) => {
     const { open, keys, isFree } = wanted;
-    const isNoFolder =
-      isSeen === true || (isFree === true && path.equals(wanted.path)) || (await open.isSeenNoFolder(path));
-    const put = { type: 'put', open, path, keys, content, createOnly, isNoFolder, onStored } as const;
+    const isSeen = how.isNoFolder === true || (isFree === true && path.equals(wanted.path));
+    const isNoFolder = isSeen || (await open.isSeenNoFolder(path));
+    const put = { ...how, type: 'put', open, path, keys, content, isNoFolder, onStored } as const;
     const [one] = await context.carry(put);
     return one as Stored;
   });

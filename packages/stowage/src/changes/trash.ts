@@ -74,7 +74,8 @@ const bringBack = async (context: StageContext, change: Restore): Promise<void> 
   const { signal, log, done } = context;
   const { open, path: wanted, record } = change;
   const storage = storeOf(open);
-  const search = searchIn(context, open, wanted.parent, copyNames(wanted.name, record.kind));
+  const names = copyNames(wanted.name, record.kind);
+  const search = { ...searchIn(context, open, wanted.parent, names), held: wanted };
   const take = async (path: SourcePath): Promise<SourcePath> => {
     if (!path.equals(wanted)) {
       await requireRights({ ...change, path });

@@ -4,7 +4,7 @@ import { LOOKUP_MS } from './entry.ts';
 import type { ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
-import { AlreadyExistsError, BusyError } from '../errors/errors.ts';
+import { BusyError } from '../errors/errors.ts';
 
 /** Location of an entry, existing or planned. */
 export interface StoreLocation {
@@ -48,12 +48,13 @@ const LONGEST_WAIT_MS = 60_000;
 
 interface LockOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The operation concerns one file, which others see whole or not at all. */
+  /**
+   * The operation moves and removes no folder that may get new content: it concerns a file, an item of the
+   * trash, or the name of new content. Two of these only wait for each other at the same location.
+   */
   readonly isOfFile?: boolean;
-  /** Does not wait for operations of one file. */
+  /** Waits only for operations that move or remove folders. */
   readonly passesFiles?: boolean;
-  /** Creates an entry: a locked name counts as taken. */
-  readonly isNew?: boolean;
   /**
    * Waits also for operations on folders that wait: without that, these would never begin in a busy folder.
    * Only for callers that hold no lock.
@@ -70,36 +71,82 @@ export interface LocationLocks {
    * Locks all of the locations, which are waited for together: callers wait before they hold a lock. Only a
    * change that keeps its folder also waits for names of files in it, whose holders wait for nothing. A
    * caller that has waited must check again, because items may be gone.
-   * @throws AlreadyExistsError (`isNew`); the signal's reason while waiting; BusyError when too many callers
-   * wait, or after a minute; errors of `work`
+   * @throws the signal's reason while waiting; BusyError when too many callers wait, or after a minute;
+   * errors of `work`
    */
   hold<T>(
     locations: readonly Located[],
     options: LockOptions,
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T>;
-  /** Whether a folder may have left its location since a request has seen it there. */
-  readonly hasFolderLeft: () => boolean;
+  /** Locks the name of new content. Undefined when it is locked already: does not wait. */
+  tryName<T>(name: Located, work: () => Promise<T>): Promise<T> | undefined;
+  /** Whether a folder may have left a location, or its parents, since a request has seen it there. */
+  readonly mayHaveLeft: (location: Located) => boolean;
 }
 
-interface Holder extends Pick<LockOptions, 'isOfFile'> {
+interface Holder {
   readonly locations: readonly Located[];
+  readonly isOfFile: boolean;
   readonly ended: Promise<void>;
 }
 
+/** Key of operations that move or remove folders: no file has this name. */
+const FOLDERS = '';
+
+const keysOf = ({ locations, isOfFile }: Pick<Holder, 'locations' | 'isOfFile'>): readonly string[] =>
+  isOfFile ? locations.map(({ path }) => withoutCase(path.name)) : [FOLDERS];
+
+/** Operations that hold locations, by the names of their files: so few need to be compared. */
+const createHolders = () => {
+  const byName = new Map<string, Set<Holder>>();
+  return {
+    add: (holder: Holder): void => {
+      for (const key of keysOf(holder)) byName.set(key, (byName.get(key) ?? new Set()).add(holder));
+    },
+    delete: (holder: Holder): void => {
+      for (const key of keysOf(holder))
+        if (byName.get(key)?.delete(holder) === true && byName.get(key)?.size === 0) byName.delete(key);
+    },
+    /** Those of folders, and of all files or those of these names. */
+    of: (names: Iterable<string> = byName.keys()): readonly Holder[] =>
+      [...new Set([FOLDERS, ...names])].flatMap((key) => [...(byName.get(key) ?? [])]),
+  };
+};
+
+/** Recent moves and removals of folders that are kept; after more, any folder may have left. */
+const MOST_LEFT = 100;
+
+const createDepartures = () => {
+  const kept: (Pick<Holder, 'locations'> & { readonly at: number })[] = [];
+  let droppedAt = -Infinity;
+  return {
+    add: ({ locations }: Holder): void => {
+      kept.push({ locations, at: Date.now() });
+      if (kept.length > MOST_LEFT) droppedAt = kept.shift()?.at ?? droppedAt;
+    },
+    /** Whether a location, or a parent of it, was among them since lookups that requests still use. */
+    mayHold: (location: Located): boolean => {
+      const since = Date.now() - LOOKUP_MS;
+      const isIn = (one: Located): boolean => containsLocation(one, location);
+      return droppedAt > since || kept.some(({ locations, at }) => at > since && locations.some(isIn));
+    },
+  };
+};
+
 /** Creates the locks; memory is bounded by the running operations. */
 export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
-  const holders = new Set<Holder>();
+  const holders = createHolders();
+  const departures = createDepartures();
   const waitingOnFolders = new Set<Holder>();
   let waiting = 0;
-  let folderLeftAt = -Infinity;
-  // Many may wait for the same operation, which has begun last: each check finds it first.
-  const findHolder = (wanted: readonly Located[], { passesFiles, isLast }: LockOptions) =>
-    [...holders, ...(isLast === true ? waitingOnFolders : [])].findLast(
-      ({ locations, isOfFile }) =>
-        !(passesFiles === true && isOfFile === true) &&
-        locations.some((location) => wanted.some((each) => overlaps(location, each))),
-    );
+  const findHolder = (locations: readonly Located[], { isOfFile = false, ...how }: LockOptions) => {
+    const names = how.passesFiles === true ? [] : isOfFile ? keysOf({ locations, isOfFile }) : undefined;
+    return [...holders.of(names), ...(how.isLast === true ? waitingOnFolders : [])].find((holder) => {
+      const meets = isOfFile && holder.isOfFile ? isSameLocation : overlaps;
+      return holder.locations.some((location) => locations.some((each) => meets(location, each)));
+    });
+  };
   const waitFor = async (locations: readonly Located[], options: LockOptions, enter: () => void) => {
     if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
     const wait = async (limit: AbortSignal): Promise<void> => {
@@ -111,30 +158,31 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
     waiting += 1;
     await inTimeLimit(longestWaitMs, options.signal, wait, late).finally(() => (waiting -= 1));
   };
-  return {
-    hold: async (locations, options, work) => {
-      options.signal?.throwIfAborted();
-      const hasWaited = findHolder(locations, options) !== undefined;
-      let end = (): void => undefined;
-      const { isOfFile = false } = options;
-      const holder = { locations, isOfFile, ended: new Promise<void>((resolve) => (end = resolve)) };
-      // No await between the last check and this line: otherwise several waiting callers would all enter.
-      const enter = (): void => void holders.add(holder);
-      if (hasWaited && options.isNew === true) throw new AlreadyExistsError();
-      if (!isOfFile) waitingOnFolders.add(holder);
-      try {
-        if (hasWaited) await waitFor(locations, options, enter);
-        else enter();
-        return await work(hasWaited);
-      } finally {
-        holders.delete(holder);
-        waitingOnFolders.delete(holder);
-        if (!isOfFile) folderLeftAt = Date.now();
-        end();
-      }
-    },
-    hasFolderLeft: () => Date.now() - folderLeftAt < LOOKUP_MS,
+  const hold: LocationLocks['hold'] = async (locations, options, work) => {
+    options.signal?.throwIfAborted();
+    const hasWaited = findHolder(locations, options) !== undefined;
+    let end = (): void => undefined;
+    const { isOfFile = false } = options;
+    const holder = { locations, isOfFile, ended: new Promise<void>((resolve) => (end = resolve)) };
+    // No await between the last check and this line: otherwise several waiting callers would all enter.
+    const enter = (): void => holders.add(holder);
+    if (!isOfFile) waitingOnFolders.add(holder);
+    try {
+      if (hasWaited) await waitFor(locations, options, enter);
+      else enter();
+      return await work(hasWaited);
+    } finally {
+      holders.delete(holder);
+      waitingOnFolders.delete(holder);
+      if (!isOfFile) departures.add(holder);
+      end();
+    }
   };
+  const tryName: LocationLocks['tryName'] = (name, work) => {
+    const options = { isOfFile: true };
+    return findHolder([name], options) === undefined ? hold([name], options, work) : undefined;
+  };
+  return { hold, tryName, mayHaveLeft: departures.mayHold };
 };
 
 /** Creates a function that returns keys of files which are unique over all stores. */

@@ -74,7 +74,8 @@ const sweepTrash = async (
         (await isHalfErased(storage, id, options)) ||
         (maxBytes !== undefined && (await lacksRoom(id, maxBytes)));
       if (!isDue) continue;
-      await locks.hold([{ storage, path: trashPaths.of(id) }], options, () => eraseId(storage, id));
+      const locked = [{ storage, path: trashPaths.of(id) }];
+      await locks.hold(locked, { ...options, isOfFile: true }, () => eraseId(storage, id));
       erased += 1;
     } catch (error) {
       // The next sweep retries busy items.
