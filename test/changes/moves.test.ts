@@ -205,6 +205,29 @@ it('a folder that moves away between two files of a move does not come again for
   expect(await filesOf(memory)).toEqual(['b.txt', 'gone/a.txt', 'gone/old.txt']);
 });
 
+it('a folder stays until the texts about a copy have come', async () => {
+  const memory = new MemoryAdapter();
+  let renaming: Promise<Answer> | undefined;
+  const write: StorageAdapter['write'] = async (path, ...rest) => {
+    if (path.segments[0] === 'to') {
+      renaming ??= service.call('folderRename', { name: 'to', newname: 'gone' });
+      for (let turns = 0; turns < TURNS; turns += 1) await turn();
+    }
+    return memory.write(path, ...rest);
+  };
+  const storageAdapter = `texts-${randomUUID()}`;
+  registerStorageAdapter(storageAdapter, { create: () => replacing(memory, { write }) });
+  await put(memory, 'a.txt', 'a');
+  await memory.makeFolder(SourcePath.parse('to'));
+  const service = await startService({ extensions: ['txt'], sources: { files: { storageAdapter } } });
+  await service.call('fileDescribe', { name: 'a.txt', alt: 'about it' });
+  expect((await service.call('fileCopy', { path: 'to', from: 'a.txt' })).status).toBe(200);
+  expect((await renaming)?.status).toBe(200);
+  const found = await filesOf(memory);
+  expect(found.filter((path) => path.startsWith('to/'))).toEqual([]);
+  expect(found.filter((path) => path.startsWith('gone/'))).toHaveLength(2);
+});
+
 it('a folder into which uploads follow one another is renamed between them', async () => {
   const memory = new MemoryAdapter();
   const write: StorageAdapter['write'] = async (...parameters) => {

@@ -31,7 +31,7 @@ import { store } from './store.ts';
 import { trash } from './trash.ts';
 import { inspected, withFileNameIf } from './uploaded-file.ts';
 
-/** The locations whose content a change stores, removes or replaces, and folders that it copies. */
+/** The locations whose content a change stores, removes or replaces, and what it copies. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
@@ -40,8 +40,7 @@ const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'remove' || change.type === 'describe') return [target];
   if ('item' in change) {
     const original = { storage: storeOf(change.from), path: change.item.path };
-    if (change.type !== 'copy') return [original, target];
-    return change.item.kind === 'folder' ? [original] : [];
+    return change.type === 'copy' ? [original] : [original, target];
   }
   if (change.type === 'restore') return [trashLocation(storage, change.record), target];
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
@@ -94,8 +93,8 @@ const upToDate = async (context: StageContext, change: Change, isStale: boolean)
 /**
  * Locks the locations that the change stores, removes or replaces until it is done. Between two changes no
  * version is lost, also where the store does not support conditional writes, and their events have the order
- * of the changes. The copy of a folder only waits here for running moves and removals of folders, of which it
- * would copy the rest.
+ * of the changes. A copy only waits here for running changes of its original; that of a folder for moves and
+ * removals of folders, of which it would copy the rest.
  */
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);
@@ -104,8 +103,10 @@ const lock: Stage = async (context, change, next) => {
   const check = (hasWaited: boolean): Promise<Change> =>
     upToDate(context, change, hasWaited || ('item' in change && locations.some(locks.mayHaveLeft)));
   const { signal } = context;
-  if (change.type === 'copy')
-    return next(await locks.hold(locations, { signal, isOfFile: true, passesFiles: true }, check));
+  if (change.type === 'copy') {
+    const passesFiles = change.item.kind === 'folder';
+    return next(await locks.hold(locations, { signal, isOfFile: true, passesFiles }, check));
+  }
   const options = { signal, isOfFile: isOfFile(change) };
   return locks.hold(locations, options, async (hasWaited) => {
     try {
@@ -173,9 +174,9 @@ const inspection: Stage = async (context, change, next) => {
 };
 
 /**
- * The stages that every change passes: rights > lock > contents > inspection > hooks > quota > trash > folder
- * > store > names > following > events > describing. Each stage encloses the later ones. The last four run
- * after the change, so they stand at the outside, where they begin.
+ * The stages that every change passes: rights > lock > contents > inspection > hooks > folder > quota > trash
+ * > store > following > names > events > describing. Each stage encloses the later ones. The last four run
+ * after the change, so they stand farther outside, where they begin.
  */
 const STAGES: readonly Stage[] = [
   /** Asks the host in the background to fill in missing descriptions of new pictures. */
@@ -186,8 +187,6 @@ const STAGES: readonly Stage[] = [
   rights,
   /** Waits for other changes at the same locations, then checks again that the items exist. */
   lock,
-  /** Texts and thumbnails follow their files. */
-  following,
   /** Records old names for redirects. */
   moved,
   /** Checks the access rules for the contents of folders, while the folders are locked. */
@@ -196,12 +195,14 @@ const STAGES: readonly Stage[] = [
   inspection,
   /** Runs the host's hooks, which may deny the change or rename its item; then the change starts anew. */
   hooks,
+  /** Keeps the folder that new content enters, until all has followed. */
+  folder,
+  /** Texts and thumbnails follow their files. */
+  following,
   /** Reserves or frees space in the quota. */
   quota,
   /** Moves removed or replaced content into the trash, and restores it. */
   trash,
-  /** Keeps the folder that new content enters. */
-  folder,
   /** Carries the change out in the store. */
   store,
 ];
