@@ -93,8 +93,7 @@ const upToDate = async (context: StageContext, change: Change, isStale: boolean)
 /**
  * Locks the locations that the change stores, removes or replaces until it is done. Between two changes no
  * version is lost, also where the store does not support conditional writes, and their events have the order
- * of the changes. A copy only waits here for running changes of its original; that of a folder for moves and
- * removals of folders, of which it would copy the rest.
+ * of the changes. A copy only waits here for running changes of its original, of which it would copy a part.
  */
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);
@@ -103,10 +102,7 @@ const lock: Stage = async (context, change, next) => {
   const check = (hasWaited: boolean): Promise<Change> =>
     upToDate(context, change, hasWaited || ('item' in change && locations.some(locks.mayHaveLeft)));
   const { signal } = context;
-  if (change.type === 'copy') {
-    const passesFiles = change.item.kind === 'folder';
-    return next(await locks.hold(locations, { signal, isOfFile: true, passesFiles }, check));
-  }
+  if (change.type === 'copy') return next(await locks.hold(locations, { signal, isOfFile: true }, check));
   const options = { signal, isOfFile: isOfFile(change) };
   return locks.hold(locations, options, async (hasWaited) => {
     try {

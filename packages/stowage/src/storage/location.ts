@@ -53,8 +53,6 @@ interface LockOptions {
    * trash, or the name of new content. Two of these only wait for each other at the same location.
    */
   readonly isOfFile?: boolean;
-  /** Waits only for operations that move or remove folders. */
-  readonly passesFiles?: boolean;
   /**
    * Waits also for operations on folders that wait: without that, these would never begin in a busy folder.
    * Only for callers that hold no lock.
@@ -140,9 +138,9 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
   const departures = createDepartures();
   const waitingOnFolders = new Set<Holder>();
   let waiting = 0;
-  const findHolder = (locations: readonly Located[], { isOfFile = false, ...how }: LockOptions) => {
-    const names = how.passesFiles === true ? [] : isOfFile ? keysOf({ locations, isOfFile }) : undefined;
-    return [...holders.of(names), ...(how.isLast === true ? waitingOnFolders : [])].find((holder) => {
+  const findHolder = (locations: readonly Located[], { isOfFile = false, isLast }: LockOptions) => {
+    const names = isOfFile ? keysOf({ locations, isOfFile }) : undefined;
+    return [...holders.of(names), ...(isLast === true ? waitingOnFolders : [])].find((holder) => {
       const meets = isOfFile && holder.isOfFile ? isSameLocation : overlaps;
       return holder.locations.some((location) => locations.some((each) => meets(location, each)));
     });
