@@ -428,6 +428,26 @@ for (const [what, start, runs] of services) {
       },
     );
 
+    it('a folder is created under the name of one that moves away after it has left', async () => {
+      const { prefix, put, contents } = openStores();
+      await put('d/b.txt', 'b');
+      const app = openInstance(proxy.endpoint, prefix);
+      expect(await callIn(app, '/folderCreate?path=d&name=tree')).toMatchObject({ status: 200 });
+      await put('d/tree/a.txt', 'a');
+      let [creating, end] = [Promise.resolve<unknown>(undefined), (): void => undefined];
+      const hasMoved = new Promise<void>((resolve) => (end = resolve));
+      proxy.before('CopyObject', 1, async () => {
+        proxy.fail({ operation: 'HeadObject', effect: { kind: 'late', after: hasMoved }, times: 1 });
+        creating = callIn(app, '/folderCreate?path=d&name=tree');
+        await sleep(100);
+      });
+      const moved = await callIn(app, '/folderRename?path=d&name=tree&newname=other');
+      end();
+      expect([moved, await creating]).toMatchObject([{ status: 200 }, { status: 200 }]);
+      expect(await contents('d/other')).toEqual({ 'a.txt': 'a' });
+      expect(await contents('d/tree')).toEqual({});
+    });
+
     it('answers that get lost are no failures of a copy that only the service decided', async ({ skip }) => {
       skip(!service.decides, 'this service ignores conditions on copies');
       const { mover, put, contents } = openStores();

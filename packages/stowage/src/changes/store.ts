@@ -23,9 +23,13 @@ import { isSameVersion } from '../storage/entry.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { storeOf } from '../view/writable.ts';
 
-const makeFolder = async ({ signal, done }: StageContext, { open, path }: MakeFolder): Promise<void> => {
+const makeFolder = async (context: StageContext, { open, path }: MakeFolder): Promise<void> => {
+  const { services, signal, done } = context;
+  const storage = storeOf(open);
   try {
-    await storeOf(open).makeFolder(path, { signal });
+    // Waits for a folder of this name that is moving away.
+    const options = { isOfFile: true, signal };
+    await services.locations.hold([{ storage, path }], options, () => storage.makeFolder(path, { signal }));
   } catch (error) {
     throw error instanceof errors.AlreadyExistsError
       ? new errors.AlreadyExistsError({ details: { name: path.name }, cause: error })
