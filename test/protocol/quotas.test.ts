@@ -488,6 +488,21 @@ describe('quota', () => {
     expect((await service.source('other').paths()).sort()).toEqual(['b.txt', 'c.txt']);
   });
 
+  it('counts what enters a folder while the store copies it', async () => {
+    const memory = new MemoryAdapter();
+    const copyFolder = async (from: SourcePath, to: SourcePath): Promise<void> => {
+      await upload(service, 'b.txt', 100, { path: 'f' });
+      await memory.makeFolder(to);
+      for (const name of ['a.txt', 'b.txt']) await memory.copyFile(from.child(name), to.child(name));
+    };
+    registerStorageAdapter('enters', { create: () => replacing(memory, { copyFolder }) });
+    await put(memory, 'f/a.txt', Buffer.from(text(300)));
+    const service = await start({ bytes: 2000 }, { sources: { files: { storageAdapter: 'enters' } } });
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 300, usedFiles: 1 });
+    expect((await service.call('folderCopy', { from: 'f' })).status).toBe(200);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 800, usedFiles: 4 });
+  });
+
   it('holds for edited pictures and for remote files', async () => {
     const picture = await photo(200, 200);
     const service = await start({ bytes: picture.length + 10 }, { allowPrivateNetworkUploads: true });

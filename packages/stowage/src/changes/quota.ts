@@ -201,14 +201,40 @@ export const keepRoom = async (
 export const sizeOf = (content: Content): number =>
   'staged' in content ? content.staged.size : content.bytes.length;
 
+/** Files that enter the folder while the store copies it may be in the copy, which is measured as well. */
+const copyingFolder = <T>(context: StageContext, { open, item }: Transfer, copy: () => Promise<T>) => {
+  let most: Measure = { bytes: 0, files: 0 };
+  const measureAt = async (path: SourcePath): Promise<Measure> => {
+    const { bytes, files } = await measured(context, open, path, 'folder');
+    most = { bytes: Math.max(bytes, most.bytes), files: Math.max(files, most.files) };
+    return most;
+  };
+  const work = async (): Promise<T> => {
+    const result = await copy();
+    const made = context.done.at(-1)?.path;
+    const forget = (): Promise<void> => context.services.quotas.forget(quotaKeyOf(open.source));
+    if (made !== undefined) await measureAt(made).catch(forget);
+    return result;
+  };
+  return storing(
+    context,
+    open,
+    () => measureAt(item.path),
+    work,
+    () => most,
+  );
+};
+
 /** Within one source nothing is added; between two, a move frees space in one and needs it in the other. */
 const transferring = (context: StageContext, change: Transfer, next: Next) => {
   const { type, from, open, item } = change;
   const measureIt = (): Promise<Measure> => measured(context, from, item.path, item.stat.kind);
   const go = (): ReturnType<Next> => next(change);
   const stored = (): Measure | undefined => context.done.at(-1)?.stored;
+  const isInside = from.source === open.source;
+  if (type === 'copy' && isInside && item.stat.kind === 'folder') return copyingFolder(context, change, go);
   if (type === 'copy') return storing(context, open, measureIt, go, stored);
-  if (from.source === open.source) return moving(context, open, go);
+  if (isInside) return moving(context, open, go);
   return storing(context, open, measureIt, () => freeing(context, from, item.path, measureIt, go), stored);
 };
 

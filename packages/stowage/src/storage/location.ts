@@ -123,9 +123,9 @@ const createDepartures = () => {
       kept.push({ locations, at: Date.now() });
       if (kept.length > MOST_LEFT) droppedAt = kept.shift()?.at ?? droppedAt;
     },
-    /** Whether a location, or a parent of it, was among them since lookups that requests still use. */
+    /** Whether a location, or a parent of it, was among them since lookups that requests may still use. */
     mayHold: (location: Located): boolean => {
-      const since = Date.now() - LOOKUP_MS;
+      const since = Date.now() - 2 * LOOKUP_MS;
       const isIn = (one: Located): boolean => containsLocation(one, location);
       return droppedAt > since || kept.some(({ locations, at }) => at > since && locations.some(isIn));
     },
