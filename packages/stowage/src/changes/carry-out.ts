@@ -31,7 +31,7 @@ import { store } from './store.ts';
 import { trash } from './trash.ts';
 import { inspected, withFileNameIf } from './uploaded-file.ts';
 
-/** The locations whose content a change stores, removes or replaces, and what it copies. */
+/** The locations whose content a change stores, removes or replaces, and folders that it copies. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
@@ -40,7 +40,8 @@ const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'remove' || change.type === 'describe') return [target];
   if ('item' in change) {
     const original = { storage: storeOf(change.from), path: change.item.path };
-    return change.type === 'copy' ? [original] : [original, target];
+    if (change.type !== 'copy') return [original, target];
+    return change.item.kind === 'folder' ? [original] : [];
   }
   if (change.type === 'restore') return [trashLocation(storage, change.record), target];
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
@@ -93,7 +94,8 @@ const upToDate = async (context: StageContext, change: Change, isStale: boolean)
 /**
  * Locks the locations that the change stores, removes or replaces until it is done. Between two changes no
  * version is lost, also where the store does not support conditional writes, and their events have the order
- * of the changes. A copy only waits here for running changes of its original, of which it would copy a part.
+ * of the changes. The copy of a folder only waits here for running changes of it, of which it would copy
+ * a part.
  */
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);

@@ -2,7 +2,7 @@ import { foldedFor, type NumberedNames, uploadNames } from '../basics/content/fi
 import type { SameNameStrategy } from '../config/settings/values.ts';
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
-import { createStoreKeys, type LocationLocks } from '../storage/location.ts';
+import { createStoreKeys, type Located, type LocationLocks } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
@@ -54,6 +54,8 @@ export interface NameSearch extends NameServices {
   readonly signal: AbortSignal;
   /** The path that the change has locked already. */
   readonly held?: SourcePath;
+  /** The file of which a copy is made. */
+  readonly original?: Located | undefined;
   /** First number to try, when lower ones are known to be taken. Default: 0. */
   readonly first?: number;
   /** An attempt costs much more than a `stat`: check each name before trying it. */
@@ -140,7 +142,7 @@ export const takeFreeName = async <Taken>(
     const attempt = () => tryName(search, target, isLookedAt, take);
     const outcome = await (search.held?.equals(target) === true
       ? attempt()
-      : search.locations.tryName({ storage: search.storage, path: target }, attempt));
+      : search.locations.tryName({ storage: search.storage, path: target }, search.original, attempt));
     if (outcome === undefined) continue;
     if (typeof outcome === 'object') return outcome.taken;
     if (outcome === 'lost') lost += 1;

@@ -87,6 +87,7 @@ const copy = async (context: StageContext, change: Transfer): Promise<void> => {
   const isInside = from.source === open.source;
   const search = {
     ...searchIn(context, open, wanted.parent, copyNames(wanted.name, kind)),
+    original: { storage: storeOf(from), path: item.path },
     first: isInside && wanted.equals(item.path) ? 1 : 0,
     isCostly: !isInside,
   };

@@ -53,6 +53,8 @@ interface LockOptions {
    * trash, or the name of new content. Two of these only wait for each other at the same location.
    */
   readonly isOfFile?: boolean;
+  /** Does not wait for changes of this file. */
+  readonly original?: Located | undefined;
   /**
    * Waits also for operations on folders that wait: without that, these would never begin in a busy folder.
    * Only for callers that hold no lock.
@@ -77,8 +79,11 @@ export interface LocationLocks {
     options: LockOptions,
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T>;
-  /** Locks the name of new content. Undefined when it is locked already: does not wait. */
-  tryName<T>(name: Located, work: () => Promise<T>): Promise<T> | undefined;
+  /**
+   * Locks the name of new content. Undefined when it is locked already: does not wait. Between a copy and a
+   * move of its original to the same name the store decides.
+   */
+  tryName<T>(name: Located, original: Located | undefined, work: () => Promise<T>): Promise<T> | undefined;
   /** Whether a folder may have left a location, or its parents, since a request has seen it there. */
   readonly mayHaveLeft: (location: Located) => boolean;
 }
@@ -112,6 +117,9 @@ const createHolders = () => {
   };
 };
 
+const isHeldBy = ({ locations, isOfFile }: Holder, file: Located): boolean =>
+  isOfFile && locations.some((location) => isSameLocation(location, file));
+
 /** Recent moves and removals of folders that are kept; after more, any folder may have left. */
 const MOST_LEFT = 100;
 
@@ -138,9 +146,10 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
   const departures = createDepartures();
   const waitingOnFolders = new Set<Holder>();
   let waiting = 0;
-  const findHolder = (locations: readonly Located[], { isOfFile = false, isLast }: LockOptions) => {
+  const findHolder = (locations: readonly Located[], { isOfFile = false, isLast, original }: LockOptions) => {
     const names = isOfFile ? keysOf({ locations, isOfFile }) : undefined;
     return [...holders.of(names), ...(isLast === true ? waitingOnFolders : [])].find((holder) => {
+      if (original !== undefined && isHeldBy(holder, original)) return false;
       const meets = isOfFile && holder.isOfFile ? isSameLocation : overlaps;
       return holder.locations.some((location) => locations.some((each) => meets(location, each)));
     });
@@ -176,8 +185,8 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
       end();
     }
   };
-  const tryName: LocationLocks['tryName'] = (name, work) => {
-    const options = { isOfFile: true };
+  const tryName: LocationLocks['tryName'] = (name, original, work) => {
+    const options = { isOfFile: true, original };
     return findHolder([name], options) === undefined ? hold([name], options, work) : undefined;
   };
   return { hold, tryName, mayHaveLeft: departures.mayHold };
