@@ -10,6 +10,7 @@ import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { photo } from '../pictures/pictures.ts';
 import { formOf, silent } from '../protocol/service.ts';
 import { callIn } from './object-service.ts';
 
@@ -446,6 +447,22 @@ for (const [what, start, runs] of services) {
       expect([moved, await creating]).toMatchObject([{ status: 200 }, { status: 200 }]);
       expect(await contents('d/other')).toEqual({ 'a.txt': 'a' });
       expect(await contents('d/tree')).toEqual({});
+    });
+
+    it('a thumbnail that is made while its folder moves away does not stay behind', async () => {
+      const { prefix, other, put } = openStores();
+      const picture = await photo(40, 30);
+      await other.write(at('d/tree/p.jpg'), Readable.from([picture], { objectMode: false }));
+      await put('d/b.txt', 'b');
+      const app = openInstance(proxy.endpoint, prefix, { createThumb: true });
+      expect(await callIn(app, '/folderCreate?name=first')).toMatchObject({ status: 200 });
+      proxy.before('CopyObject', 1, async () => {
+        expect(await callIn(app, '/files?path=d/tree')).toMatchObject({ status: 200 });
+      });
+      expect(await callIn(app, '/folderRename?path=d&name=tree&newname=other')).toMatchObject({
+        status: 200,
+      });
+      await isGone(other, 'd/tree');
     });
 
     it('answers that get lost are no failures of a copy that only the service decided', async ({ skip }) => {

@@ -44,6 +44,7 @@ export const createServices = (
     pool,
     sizes: pictureSizes,
     focusOf,
+    locations,
     svgGenerator: hooks.svgGenerator?.bind(hooks),
   });
   return {

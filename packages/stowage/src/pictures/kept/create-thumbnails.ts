@@ -26,6 +26,7 @@ import type {
 import { BrokenImageError, BusyError, ifMissing, ifOnly, NotFoundError } from '../../errors/errors.ts';
 import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry } from '../../storage/entry.ts';
+import { createLocationLocks } from '../../storage/location.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
 /** Thumbnails of larger uploads are left to the first listing: they would wait in memory meanwhile. */
@@ -218,16 +219,27 @@ export interface ThumbnailsOptions {
   readonly sizes?: PictureSizes | undefined;
   /** @see KeptContext.focusOf. Default: no picture has a focal point. */
   readonly focusOf?: KeptContext['focusOf'] | undefined;
+  /** Default: its own. */
+  readonly locations?: KeptContext['locations'] | undefined;
   /** Draws icons that replace the default ones. */
   readonly svgGenerator?: SvgGenerator | undefined;
 }
 
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool(), sizes = createPictureSizes(pool) } = options;
-  const { focusOf = () => Promise.resolve(undefined) } = options;
+  const { focusOf = () => Promise.resolve(undefined), locations = createLocationLocks() } = options;
   const memory = new KeptMemory();
   const backlog = createBacklog();
-  const context = { pool, previews: createPreviews(log), memory, sizes, focusOf, log, svgGenerator };
+  const context = {
+    pool,
+    previews: createPreviews(log),
+    memory,
+    sizes,
+    focusOf,
+    locations,
+    log,
+    svgGenerator,
+  };
   return {
     describe: describeWith(context, backlog),
     show: showWith(context),

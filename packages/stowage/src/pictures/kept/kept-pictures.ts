@@ -4,6 +4,7 @@ import { type DerivedStore, derivedStoreOf, type Source } from '../../sources/so
 import type { About } from '../../storage/about/about.ts';
 import { type Entry, isSameVersion, type Stat } from '../../storage/entry.ts';
 import { findNames, type Names } from '../../storage/records.ts';
+import type { LocationLocks } from '../../storage/location.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
@@ -25,6 +26,8 @@ export interface KeptContext {
     path: SourcePath,
     signal: AbortSignal,
   ) => Promise<About['focalPoint']>;
+  /** Those of changes: a folder stays where it is while a thumbnail is stored. */
+  readonly locations: Pick<LocationLocks, 'tryName' | 'mayHaveLeft'>;
   readonly log: Logger;
 }
 
@@ -48,20 +51,31 @@ const isExpected = (error: unknown): boolean =>
 interface Job {
   readonly target: Target;
   readonly item: Entry;
+  /** Of the item. */
+  readonly path: SourcePath;
 }
 
+/** Stores a derived file, unless its folder is being moved or removed, or has been: it would come again. */
 const store = async (
-  { memory, log }: KeptContext,
-  { target, item }: Job,
+  { memory, log, locations }: KeptContext,
+  { target, item, path }: Job,
   content: Buffer,
   signal: AbortSignal,
 ): Promise<Outcome> => {
+  const { files } = target.store;
+  const location = { storage: files, path: target.path };
+  const write = async (): Promise<Stat> => {
+    if (locations.mayHaveLeft(location)) await files.stat(path, { signal });
+    return target.store.write(target.path, content, { signal });
+  };
   try {
-    const made = await target.store.write(target.path, content, { signal });
+    const made = await locations.tryName(location, undefined, write);
+    if (made === undefined) return { failure: new BusyError() };
     memory.note(target, { item, outcome: 'made', made });
     return 'made';
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof NotFoundError) return { failure: error };
     const level = memory.noteRefusal(target, error) ? 'warn' : 'debug';
     log[level]('A thumbnail could not be stored.', { path: target.path.toString(), error });
     return { failure: error };
@@ -111,11 +125,10 @@ const isSameFocus = (one: About['focalPoint'], other: About['focalPoint']): bool
 const storeDrawn = async (
   context: KeptContext,
   job: Job,
-  path: SourcePath,
   { bytes, original }: Drawn,
   signal: AbortSignal,
 ): Promise<Outcome> => {
-  const { target } = job;
+  const { target, path } = job;
   const outcome = await store(context, job, bytes, signal);
   if (outcome !== 'made' || isSameVersion(original, await target.store.files.stat(path, { signal })))
     return outcome;
@@ -127,11 +140,11 @@ const storeDrawn = async (
 const makeOfImage = async (
   context: KeptContext,
   job: Job,
-  path: SourcePath,
   { entry, spec }: KeptPicture,
   signal: AbortSignal,
 ): Promise<Outcome> => {
   const { pool } = context;
+  const { path } = job;
   const { store: derived } = job.target;
   const focusNow = (): Promise<About['focalPoint']> =>
     spec.fit === 'cover' ? context.focusOf(derived.files, path, signal) : Promise.resolve(undefined);
@@ -143,7 +156,7 @@ const makeOfImage = async (
     const bytes = await pool.engine.thumbnail(image, { ...spec, focus }, signal);
     if (isSameVersion(read.stat, { ...entry, etag: entry.etag }))
       await context.sizes.learn(derived.files, path, entry, image);
-    const outcome = await storeDrawn(context, job, path, { bytes, original: read.stat }, signal);
+    const outcome = await storeDrawn(context, job, { bytes, original: read.stat }, signal);
     if (outcome !== 'made' || isSameFocus(focus, await focusNow())) return outcome;
     return dropOutrun(context, job);
   };
@@ -153,18 +166,18 @@ const makeOfImage = async (
 const makeByProgram = (
   context: KeptContext,
   job: Job,
-  path: SourcePath,
   { entry, spec, program }: KeptPicture & { readonly program: DrawingProgram },
   signal: AbortSignal,
 ): Promise<Outcome> => {
   const { pool, previews } = context;
+  const { path } = job;
   const storage = job.target.store.files;
   const side = Math.max(spec.width ?? 0, spec.height ?? 0);
   return previews.hold(async () => {
     const original = await storage.stat(path, { signal });
     const picture = await previews.draw(program, { storage, path, size: entry.size }, side, signal);
     const bytes = await pool.engine.thumbnail(picture, spec, signal);
-    return storeDrawn(context, job, path, { bytes, original }, signal);
+    return storeDrawn(context, job, { bytes, original }, signal);
   }, signal);
 };
 
@@ -210,20 +223,20 @@ export class KeptFolder {
   async ensure(picture: KeptPicture, signal = this.#read.request.signal): Promise<Outcome | 'current'> {
     const { entry, name, program } = picture;
     if (this.isFresh(name, entry)) return 'current';
-    const job = { target: this.#target(name), item: entry };
     const { context, originals, request } = this.#read;
     const path = originals.child(entry.name);
+    const job = { target: this.#target(name), item: entry, path };
     return once(context, job, { ...request, signal }, (aborted) =>
       program === undefined
-        ? makeOfImage(context, job, path, picture, aborted)
-        : makeByProgram(context, job, path, { ...picture, program }, aborted),
+        ? makeOfImage(context, job, picture, aborted)
+        : makeByProgram(context, job, { ...picture, program }, aborted),
     );
   }
 
   /** Stores markup, or a drawn picture, for the given version of an item. Rejects only for the signal. */
   async put(name: string, item: Entry, draw: () => Promise<string | Buffer>): Promise<Outcome> {
-    const job = { target: this.#target(name), item };
-    const { context, request } = this.#read;
+    const { context, originals, request } = this.#read;
+    const job = { target: this.#target(name), item, path: originals.child(item.name) };
     return once(context, job, request, async (signal) =>
       store(context, job, Buffer.from(await draw()), signal),
     );
