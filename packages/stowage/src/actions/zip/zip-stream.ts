@@ -11,11 +11,13 @@ import {
 } from './zip-records.ts';
 
 const PIECE_BYTES = 128 * 1024;
+/** From this size on, a copy costs more than a piece of its own. */
+const LARGE_BYTES = 32 * 1024;
 
 /**
- * Joins the parts of a stream, such as headers and contents, into pieces of a useful size. Parts are copied:
- * the memory of a part is free once all pieces of `take` have been consumed. The first part is sent
- * immediately, to show that the response has begun. `take` and `rest` yield the output in order.
+ * Joins the parts of a stream, such as headers and contents, into pieces of a useful size. `take` copies a
+ * part: its memory is free once all pieces have been consumed. The first part is sent immediately, to show
+ * that the response has begun. `take`, `pass` and `rest` yield the output in order.
  */
 export class PartJoiner {
   #piece: Buffer | undefined;
@@ -31,6 +33,13 @@ export class PartJoiner {
       from += bytes;
       if (this.#used >= this.#most) yield* this.rest();
     }
+  }
+
+  /** Like `take`, for a part whose memory is not reused: a large one is not copied. */
+  *pass(part: Uint8Array): Generator<Uint8Array, void, undefined> {
+    if (part.byteLength < LARGE_BYTES) return yield* this.take(part);
+    yield* this.rest();
+    yield part;
   }
 
   *rest(): Generator<Uint8Array, void, undefined> {
@@ -191,7 +200,7 @@ async function* piecesOf(batches: Iterable<ZipBatch>, most: number, joiner: Part
         for (const part of writer.whole(entry, file)) for (const piece of joiner.take(part)) yield piece;
       } else {
         for await (const part of writer.streamed(entry, file, file.content as Readable))
-          for (const piece of joiner.take(part)) yield piece;
+          for (const piece of joiner.pass(part)) yield piece;
       }
     }
   }
