@@ -3,7 +3,7 @@ import { initialStyle } from './css/style.ts';
 import { computeStyle } from './css/cascade.ts';
 import { pageLayout, type PageWishes } from './css/page-style.ts';
 import { readSheet, StyleRules } from './css/stylesheet.ts';
-import { readAnchors } from './flow/links.ts';
+import { elementsOf, readAnchors } from './flow/links.ts';
 import { topContext } from './flow/block-context.ts';
 import { FlowBuilder } from './flow/flow-builder.ts';
 import { ListRegistry } from './flow/flow-parts.ts';
@@ -81,15 +81,13 @@ class SheetReader {
 const pictureSources = ({ body, base }: HtmlDocument): ReadonlyMap<ElementNode, string> => {
   const sources = new Map<ElementNode, string>();
   const urls = new Set<string>();
-  const open: ElementNode[] = [body];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+  for (const node of elementsOf(body)) {
     const source = node.tag === 'img' || node.tag === 'svg' ? node.attributes.get('src')?.trim() : undefined;
     const url = source === undefined ? undefined : absolute(source, base);
     if (url !== undefined && (urls.has(url) || urls.size < MAX_PICTURES)) {
       urls.add(url);
       sources.set(node, url);
     }
-    for (const child of node.children.toReversed()) if (child.kind === 'element') open.push(child);
   }
   return sources;
 };

@@ -1,33 +1,14 @@
 import { parseColor } from './color.ts';
 import { parseLength, pointsOf, type Length } from './length.ts';
-import type { Border, Sides, Style } from './style.ts';
+import { type Border, type InheritedStyle, sidesOf, type Style } from './style.ts';
 import { valueIn } from '../value-in.ts';
 
 type Values = ReadonlyMap<string, string>;
 
 /** Properties that are not inherited. */
-export type BoxStyle = Pick<
-  Style,
-  | 'margin'
-  | 'centered'
-  | 'padding'
-  | 'border'
-  | 'width'
-  | 'height'
-  | 'maxWidth'
-  | 'float'
-  | 'verticalAlign'
-  | 'breakBefore'
-  | 'breakAfter'
->;
+type BoxStyle = Omit<Style, keyof InheritedStyle | 'display' | 'background'>;
 
 const BORDER_KEYWORDS: Readonly<Record<string, string>> = { thin: '1px', medium: '3px', thick: '5px' };
-const sidesOf = <Value>(read: (side: keyof Sides<unknown>) => Value): Sides<Value> => ({
-  top: read('top'),
-  right: read('right'),
-  bottom: read('bottom'),
-  left: read('left'),
-});
 
 const borderOf = (
   values: Values,

@@ -1,10 +1,10 @@
 import { boxStyle } from './box-style.ts';
 import { parseColor } from './color.ts';
-import { parseDeclarations, type Declaration } from './declarations.ts';
+import { parseDeclarations, winningValues } from './declarations.ts';
 import { defaultDeclarations } from './defaults.ts';
 import { presentationHints } from './hints.ts';
 import type { Located } from './selector.ts';
-import { initialStyle, isBlock, type Style } from './style.ts';
+import { isBlock, type Style } from './style.ts';
 import type { StyleRules } from './stylesheet.ts';
 import { fontSizeOf, letterStyle, lineStyle } from './text-style.ts';
 import { resolved, variablesOf, type Variables } from './variables.ts';
@@ -12,19 +12,13 @@ import { resolved, variablesOf, type Variables } from './variables.ts';
 type Values = ReadonlyMap<string, string>;
 
 /** The winning value of each property among all declarations for an element. */
-const winners = (located: Located, rules: StyleRules): Values => {
-  const { node } = located;
-  const all: readonly Declaration[] = [
-    ...defaultDeclarations(node.tag),
+const winners = (located: Located, rules: StyleRules): Values =>
+  winningValues([
+    ...defaultDeclarations(located.node.tag),
     ...parseDeclarations(presentationHints(located)),
     ...rules.for(located),
-    ...parseDeclarations(node.attributes.get('style') ?? ''),
-  ];
-  const values = new Map<string, string>();
-  for (const { property, value } of all) values.set(property, value);
-  for (const { property, value, important } of all) if (important) values.set(property, value);
-  return values;
-};
+    ...parseDeclarations(located.node.attributes.get('style') ?? ''),
+  ]);
 
 const scriptOf = (verticalAlign: string, parent: Style): Style['script'] =>
   verticalAlign === 'sub' || verticalAlign === 'super' ? verticalAlign : parent.script;
@@ -44,7 +38,6 @@ export const computeStyle = (located: Located, parent: Style, rules: StyleRules)
   const box = boxStyle(values, fontSize, letters.color);
   const background = parseColor(values.get('background-color') ?? '');
   const style: Style = {
-    ...initialStyle,
     ...letters,
     ...lineStyle(values, parent, fontSize),
     ...box,

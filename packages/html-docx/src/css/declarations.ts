@@ -152,3 +152,11 @@ export const parseDeclarations = (text: string): readonly Declaration[] =>
     const pairs = expand === undefined ? [[property, value] as const] : expand(value);
     return pairs.map(([name, text]) => ({ property: name, value: text, important }));
   });
+
+/** The value of each property: the last one, or the last important one. */
+export const winningValues = (declarations: readonly Declaration[]): ReadonlyMap<string, string> => {
+  const values = new Map<string, string>();
+  for (const { property, value } of declarations) values.set(property, value);
+  for (const { property, value, important } of declarations) if (important) values.set(property, value);
+  return values;
+};

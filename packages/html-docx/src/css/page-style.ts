@@ -1,6 +1,6 @@
-import { parseDeclarations } from './declarations.ts';
+import { parseDeclarations, winningValues } from './declarations.ts';
 import { parseLength, pointsOf, ROOT_SIZE } from './length.ts';
-import type { Sides } from './style.ts';
+import { type Sides, sides, sidesOf } from './style.ts';
 
 /** Page settings of the caller, in points. They take precedence over the document. */
 export interface PageWishes {
@@ -58,20 +58,13 @@ const leavesRoom = ([width, height]: Size, { top, right, bottom, left }: Sides<n
  * @param rules the content of `@page { }` rules
  */
 export const pageLayout = (rules: readonly string[], wishes: PageWishes): PageLayout => {
-  const declarations = rules.flatMap(parseDeclarations);
-  const values = new Map(declarations.map(({ property, value }) => [property, value]));
-  for (const { property, value, important } of declarations) if (important) values.set(property, value);
+  const values = winningValues(rules.flatMap(parseDeclarations));
   const asked = wishes.size === undefined ? readSize(values.get('size') ?? '') : undefined;
   const size: Size = wishes.size === undefined ? (asked ?? A4) : [wishes.size.width, wishes.size.height];
   const [width, height] = size;
-  const side = (name: keyof Sides<number>, whole: number): number =>
-    pointsOf(parseLength(values.get(`margin-${name}`) ?? '', ROOT_SIZE), whole) ?? MARGIN;
-  const own = {
-    top: side('top', height),
-    right: side('right', width),
-    bottom: side('bottom', height),
-    left: side('left', width),
-  };
-  const usual = { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };
-  return { width, height, margin: wishes.margin ?? (leavesRoom(size, own) ? own : usual) };
+  const own = sidesOf((side) => {
+    const whole = side === 'left' || side === 'right' ? width : height;
+    return pointsOf(parseLength(values.get(`margin-${side}`) ?? '', ROOT_SIZE), whole) ?? MARGIN;
+  });
+  return { width, height, margin: wishes.margin ?? (leavesRoom(size, own) ? own : sides(MARGIN)) };
 };

@@ -67,12 +67,16 @@ export interface Style extends InheritedStyle {
   readonly breakAfter: boolean;
 }
 
-const sides = <Value>(value: Value): Sides<Value> => ({
-  top: value,
-  right: value,
-  bottom: value,
-  left: value,
+/** What `read` returns for each side. */
+export const sidesOf = <Value>(read: (side: keyof Sides<unknown>) => Value): Sides<Value> => ({
+  top: read('top'),
+  right: read('right'),
+  bottom: read('bottom'),
+  left: read('left'),
 });
+
+/** The same for each side. */
+export const sides = <Value>(value: Value): Sides<Value> => sidesOf(() => value);
 
 /** Initial style of the page. */
 export const initialStyle: Style = {

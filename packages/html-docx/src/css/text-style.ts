@@ -1,6 +1,6 @@
 import { parseColor } from './color.ts';
 import { parseLength, pointsOf, ROOT_SIZE } from './length.ts';
-import type { InheritedStyle, Style, TextAlign } from './style.ts';
+import type { Style, TextAlign } from './style.ts';
 import { valueIn } from '../value-in.ts';
 
 type Values = ReadonlyMap<string, string>;
@@ -59,23 +59,8 @@ const ownValue = (values: Values, property: string): string | undefined => {
   return value === 'inherit' ? undefined : value;
 };
 
-/** Character properties. */
-type LetterStyle = Pick<
-  InheritedStyle,
-  | 'color'
-  | 'fontFamily'
-  | 'bold'
-  | 'italic'
-  | 'underline'
-  | 'strike'
-  | 'smallCaps'
-  | 'transform'
-  | 'letterSpacing'
-  | 'visible'
->;
-
 /** Computes the character properties of an element. @param size its font size in points */
-export const letterStyle = (values: Values, parent: Style, size: number): LetterStyle => {
+export const letterStyle = (values: Values, parent: Style, size: number) => {
   const color = ownValue(values, 'color');
   const spacing = ownValue(values, 'letter-spacing');
   const slant = ownValue(values, 'font-style') ?? (parent.italic ? 'italic' : 'normal');
@@ -95,24 +80,15 @@ export const letterStyle = (values: Values, parent: Style, size: number): Letter
   };
 };
 
-/** Properties of lines. */
-type LineStyle = Pick<
-  InheritedStyle,
-  'lineHeight' | 'align' | 'movesTables' | 'rtl' | 'whiteSpace' | 'listType' | 'textIndent'
->;
-
 /** `-webkit-center` and the like move tables too. */
-const alignment = (
-  value: string | undefined,
-  parent: Style,
-): Pick<InheritedStyle, 'align' | 'movesTables'> => {
+const alignment = (value: string | undefined, parent: Style): Pick<Style, 'align' | 'movesTables'> => {
   const align = value?.toLowerCase().replace(/^-\w+-/u, '') ?? parent.align;
   const movesTables = value?.startsWith('-') ?? parent.movesTables;
   return { align: isAlign(align) ? align : parent.align, movesTables };
 };
 
 /** Computes the line properties of an element. @param size its font size in points */
-export const lineStyle = (values: Values, parent: Style, size: number): LineStyle => {
+export const lineStyle = (values: Values, parent: Style, size: number) => {
   const direction = ownValue(values, 'direction')?.toLowerCase() ?? '';
   const indent = ownValue(values, 'text-indent');
   return {

@@ -1,7 +1,7 @@
 import { pointsOf } from '../css/length.ts';
-import type { Border, Sides, Style } from '../css/style.ts';
+import { type Border, type Sides, sides, type Style } from '../css/style.ts';
 import type { ElementNode } from '../html/nodes.ts';
-import type { HeadingLevel, ListDefinition } from './model.ts';
+import type { HeadingLevel, ListDefinition, ListPosition, ParagraphBlock } from './model.ts';
 
 /** A list item, which as a list would start with its number. Its first paragraph gets the marker. */
 export interface OpenItem extends ListDefinition {
@@ -75,17 +75,14 @@ export const flatItem = ({
   return { depth, type: kind === 'ordered' ? NUMBERS[depth % 3] : FLAT.get(kind) };
 };
 
-const nothing = { top: 0, right: 0, bottom: 0, left: 0 };
-const noBorder = { top: undefined, right: undefined, bottom: undefined, left: undefined };
-
 /** The context of a page, or of a table cell, of this width. */
 export const topContext = (style: Style, width: number): BlockContext => ({
   style,
   indentStart: 0,
   indentEnd: 0,
   background: undefined,
-  border: noBorder,
-  padding: nothing,
+  border: sides(undefined),
+  padding: sides(0),
   heading: undefined,
   listDepth: 0,
   list: undefined,
@@ -136,3 +133,29 @@ export const insideBlock = (outer: BlockContext, tag: string, style: Style): Blo
 
 const definedSides = (border: Sides<Border | undefined>): Partial<Sides<Border>> =>
   Object.fromEntries(Object.entries(border).filter(([, side]) => side !== undefined));
+
+/** A paragraph in a context, with a marker if it is the first one of an item. */
+export const paragraphIn = (
+  { style, ...context }: BlockContext,
+  inlines: ParagraphBlock['inlines'],
+  item?: ListPosition,
+): ParagraphBlock => ({
+  kind: 'paragraph',
+  inlines,
+  format: {
+    heading: context.heading,
+    align: style.align,
+    rtl: style.rtl,
+    indentStart: context.indentStart,
+    indentEnd: context.indentEnd,
+    firstLine: item === undefined ? style.textIndent : -MARKER_INDENT,
+    lineHeight: style.lineHeight,
+    item,
+    background: context.background,
+    border: context.border,
+    padding: context.padding,
+    pageBreakBefore: false,
+  },
+  before: 0,
+  after: 0,
+});

@@ -1,6 +1,6 @@
 import { computeStyle } from '../css/cascade.ts';
 import type { Located } from '../css/selector.ts';
-import { isBlock, type Style } from '../css/style.ts';
+import { isBlock, sides, type Style } from '../css/style.ts';
 import type { ElementNode } from '../html/nodes.ts';
 import { placeNames } from './links.ts';
 import {
@@ -8,7 +8,7 @@ import {
   insideBlock,
   insideLists,
   listAt,
-  MARKER_INDENT,
+  paragraphIn,
   topContext,
   type BlockContext,
   type OpenItem,
@@ -19,7 +19,7 @@ import { boxTable, needsTable } from './framed-box.ts';
 import { LineCollector } from './inline-text.ts';
 import { linkTarget } from './links.ts';
 import { standIn } from './stand-in.ts';
-import type { Block, ListPosition, ParagraphBlock, ParagraphFormat } from './model.ts';
+import type { Block, ListPosition, ParagraphBlock } from './model.ts';
 import { pictureInline } from './picture-flow.ts';
 import { buildTable, type ReadCell } from './table-flow.ts';
 
@@ -159,7 +159,7 @@ export class FlowBuilder {
     const type = flatType ?? style.listType;
     const outer = insideLists(context, depth);
     // The style sheet of Quill indents by padding.
-    const padding = flatType === undefined ? style.padding : initialPadding;
+    const padding = flatType === undefined ? style.padding : sides(0);
     const inner = insideBlock(outer, 'li', { ...style, padding });
     const list = listAt(context.list, depth);
     const start = integerOf(located.node.attributes.get('value')) ?? list.next;
@@ -181,8 +181,8 @@ export class FlowBuilder {
   #addRule(style: Style, context: BlockContext): void {
     const color = style.background ?? style.color ?? '808080';
     const bottom = style.border.top ?? style.border.bottom ?? { style: 'solid', width: 0.75, color };
-    const inner = insideBlock(context, 'hr', { ...style, padding: initialPadding, background: undefined });
-    const line = { ...inner, border: { top: undefined, right: undefined, bottom, left: undefined } };
+    const inner = insideBlock(context, 'hr', { ...style, padding: sides(0), background: undefined });
+    const line = { ...inner, border: { ...sides(undefined), bottom } };
     this.#stack.openBox(6);
     this.#stack.addParagraph(this.#paragraph({ ...line, item: undefined }, []));
     this.#stack.closeBox(6);
@@ -244,24 +244,10 @@ export class FlowBuilder {
   }
 
   #paragraph(context: BlockContext, inlines: ParagraphBlock['inlines']): ParagraphBlock {
-    const { style, item } = context;
+    const { item } = context;
     const position = item === undefined || item.marked ? undefined : this.#positionOf(item);
     if (item !== undefined) item.marked = true;
-    const format: ParagraphFormat = {
-      heading: context.heading,
-      align: style.align,
-      rtl: style.rtl,
-      indentStart: context.indentStart,
-      indentEnd: context.indentEnd,
-      firstLine: position === undefined ? style.textIndent : -MARKER_INDENT,
-      lineHeight: style.lineHeight,
-      item: position,
-      background: context.background,
-      border: context.border,
-      padding: context.padding,
-      pageBreakBefore: false,
-    };
-    return { kind: 'paragraph', inlines, format, before: 0, after: 0 };
+    return paragraphIn(context, inlines, position);
   }
 }
 
@@ -276,5 +262,3 @@ const quotes = ({ parent }: Located): readonly [string, string] => {
   for (let at = parent; at !== undefined; at = at.parent) if (at.node.tag === 'q') depth += 1;
   return depth % 2 === 0 ? ['“', '”'] : ['‘', '’'];
 };
-
-const initialPadding = { top: 0, right: 0, bottom: 0, left: 0 };

@@ -4,7 +4,8 @@ import type { FlowParts } from './flow-parts.ts';
 /** Maximum number of bookmarks; pages that are read have fewer. */
 const MAX_ANCHORS = 5000;
 
-const elementsOf = function* (root: ElementNode): Generator<ElementNode> {
+/** An element and all elements in it, in document order. */
+export const elementsOf = function* (root: ElementNode): Generator<ElementNode> {
   const open = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     yield node;

@@ -1,5 +1,6 @@
 import { initialStyle } from '../css/style.ts';
 import { withoutInvalid } from '../xml-text.ts';
+import { paragraphIn, topContext } from './block-context.ts';
 import { textFormat } from './inline-text.ts';
 import type { Inline, ParagraphBlock } from './model.ts';
 
@@ -16,8 +17,6 @@ const SPACE = 8;
 /** Maximum length of the title in characters. */
 const MAX_TITLE = 200;
 
-const sides = <Value>(value: Value) => ({ top: value, right: value, bottom: value, left: value });
-
 /** Height of a one-line header or footer with its distances, in points. */
 export const TAKEN = 48;
 
@@ -29,24 +28,6 @@ export const pageLine = ({ parts, align }: PageLine, title = ''): ParagraphBlock
     const text = typeof part === 'string' ? part : [...title].slice(0, MAX_TITLE).join('');
     return { kind: 'text', text: withoutInvalid(text.replaceAll(/\s+/gu, ' ')), format, link: undefined };
   };
-  return {
-    kind: 'paragraph',
-    inlines: parts.map(inline),
-    format: {
-      heading: undefined,
-      align,
-      rtl: false,
-      indentStart: 0,
-      indentEnd: 0,
-      firstLine: 0,
-      lineHeight: undefined,
-      item: undefined,
-      background: undefined,
-      border: sides(undefined),
-      padding: sides(0),
-      pageBreakBefore: false,
-    },
-    before: SPACE,
-    after: SPACE,
-  };
+  const context = topContext({ ...initialStyle, align }, 0);
+  return { ...paragraphIn(context, parts.map(inline)), before: SPACE, after: SPACE };
 };

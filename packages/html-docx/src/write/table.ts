@@ -1,10 +1,8 @@
 import { Paragraph, Table, TableCell, TableRow, type ITableCellOptions } from 'docx';
-import type { Border, Sides } from '../css/style.ts';
+import { type Border, type Sides, sidesOf } from '../css/style.ts';
 import type { Block, TableBlock, TableCell as Cell } from '../flow/model.ts';
 import { paragraph } from './paragraph.ts';
 import { borderOptions, noBorder, twips } from './units.ts';
-
-const sideOptions = (border: Border | undefined) => (border === undefined ? noBorder : borderOptions(border));
 
 /** Borders of a cell; missing sides are left to its neighbours and to the table's border. */
 const cellBorders = (border: Sides<Border | undefined>): NonNullable<ITableCellOptions['borders']> =>
@@ -20,17 +18,10 @@ export const writeBlocks = (blocks: readonly Block[]): (Paragraph | Table)[] =>
 
 const writeCell = (cell: Cell, widths: readonly number[]): TableCell => {
   const width = widths.slice(cell.column, cell.column + cell.columnSpan).reduce((sum, one) => sum + one, 0);
-  const { top, right, bottom, left } = cell.padding;
   return new TableCell({
     children: writeBlocks(cell.blocks),
     width: { size: twips(width), type: 'dxa' },
-    margins: {
-      top: twips(top),
-      right: twips(right),
-      bottom: twips(bottom),
-      left: twips(left),
-      marginUnitType: 'dxa',
-    },
+    margins: { ...sidesOf((side) => twips(cell.padding[side])), marginUnitType: 'dxa' },
     borders: cellBorders(cell.border),
     verticalAlign: cell.verticalAlign,
     ...(cell.rowSpan > 1 ? { rowSpan: cell.rowSpan } : {}),
@@ -92,10 +83,7 @@ const writeTable = (block: TableBlock): Table => {
       : {}),
     ...(block.rtl ? { visuallyRightToLeft: true } : {}),
     borders: {
-      top: sideOptions(border.top),
-      right: sideOptions(border.right),
-      bottom: sideOptions(border.bottom),
-      left: sideOptions(border.left),
+      ...sidesOf((side) => (border[side] === undefined ? noBorder : borderOptions(border[side]))),
       insideHorizontal: noBorder,
       insideVertical: noBorder,
     },

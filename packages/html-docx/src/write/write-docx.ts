@@ -1,4 +1,5 @@
 import { Document, Footer, Header, Packer, type ISectionOptions } from 'docx';
+import { sidesOf } from '../css/style.ts';
 import type { Flow, ParagraphBlock } from '../flow/model.ts';
 import { documentNumbering } from './numbering.ts';
 import { paragraph } from './paragraph.ts';
@@ -25,10 +26,7 @@ const pageOptions = ({
         ...(width > height ? { orientation: 'landscape' as const } : {}),
       },
       margin: {
-        top: twips(margin.top),
-        right: twips(margin.right),
-        bottom: twips(margin.bottom),
-        left: twips(margin.left),
+        ...sidesOf((side) => twips(margin[side])),
         header: twips(EDGE),
         footer: twips(EDGE),
       },
