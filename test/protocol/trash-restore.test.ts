@@ -1,5 +1,9 @@
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put } from '../pictures/gallery.ts';
 import { photo } from '../pictures/pictures.ts';
+import { replacing, withCapabilities } from './changing-store.ts';
 import { startService, type Service, type ServiceOptions } from './service.ts';
 
 const start = (options: ServiceOptions = {}): Promise<Service> =>
@@ -226,5 +230,39 @@ describe('trashRestore', () => {
     const answers = await Promise.all([1, 2, 3].map(() => service.call('trashRestore', { id })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404]);
     expect((await files.paths()).filter((path) => path.endsWith('.txt'))).toEqual(['sub/a.txt']);
+  });
+
+  it('finds a file gone that another request has restored since this one saw it', async () => {
+    const memory = new MemoryAdapter();
+    let goOn = (): void => undefined;
+    let isRead: Promise<void> | undefined;
+    let read = (): void => undefined;
+    const stat: MemoryAdapter['stat'] = async (path, options) => {
+      const found = await memory.stat(path, options);
+      if (isRead !== undefined && path.toString().startsWith('.stowage-trash/')) {
+        isRead = undefined;
+        const restored = new Promise<void>((resolve) => (goOn = resolve));
+        read();
+        await restored;
+      }
+      return found;
+    };
+    // Such a store is asked for the file at its old path first, as WebDAV servers are.
+    const storage = withCapabilities(replacing(memory, { stat }), { atomicCreate: false });
+    registerStorageAdapter('restored meanwhile', { create: () => storage });
+    const events: string[] = [];
+    const service = await startService(
+      { trash: {}, sources: { files: { storageAdapter: 'restored meanwhile', root: undefined } } },
+      { onEvent: ({ type }) => void events.push(type) },
+    );
+    await put(memory, 'a.txt', 'a');
+    const id = await remove(service, 'a.txt');
+    const hasRead = (isRead = new Promise<void>((resolve) => (read = resolve)));
+    const late = service.call('trashRestore', { id });
+    await hasRead;
+    expect((await service.call('trashRestore', { id })).status).toBe(200);
+    goOn();
+    expect((await late).status).toBe(404);
+    expect(events).toEqual(['file.removed', 'file.restored']);
   });
 });

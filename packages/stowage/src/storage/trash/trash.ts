@@ -115,7 +115,7 @@ export const takeFromTrash = (
 /**
  * The file in the trash, when the same file already exists at a path because an earlier restore was
  * interrupted between its two steps. Where ETags depend on the content only, another file of the same content
- * counts as well: nothing is lost by that.
+ * counts as well: nothing is lost by that. @throws NotFoundError when another request has restored it meanwhile
  */
 export const twinOf = async (
   storage: StorageAdapter,
@@ -128,7 +128,7 @@ export const twinOf = async (
   // Without ETags the files cannot be told apart.
   if (here?.etag === undefined) return undefined;
   const there = await storage.stat(to, { ...options, mayMiss: true }).catch(ifNoSuch);
-  return here.etag === there?.etag ? here : undefined;
+  return here.etag === there?.etag ? storage.stat(trashedPath(record), options) : undefined;
 };
 
 /** Removes the leftovers of a restored item from the trash: the `twin`, then its record. */
