@@ -143,6 +143,7 @@ describe('actions and methods', () => {
       expect(answer).toMatchObject({ status: 405 });
       expect(answer.headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS');
     }
+    expect((await ask(edge, '/change', { method: 'PUT' })).headers.get('allow')).toBe('GET, POST, OPTIONS');
   });
 
   it('serves HEAD for actions that change nothing, as GET without body', async () => {
@@ -170,6 +171,12 @@ describe('actions and methods', () => {
     expect(response.status).toBe(200);
     expect(response.headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS');
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
+    const allowedAt = async (path: string): Promise<string | null> =>
+      (await fetch(edge.url + path, { method: 'OPTIONS' })).headers.get('allow');
+    expect(await allowedAt('/change')).toBe('GET, POST, OPTIONS');
+    expect(await allowedAt('/postOnly')).toBe('POST, OPTIONS');
+    for (const path of ['/', '/ping', '/nonsense'])
+      expect(await allowedAt(path)).toBe('GET, HEAD, POST, OPTIONS');
   });
 
   it.each(['/', '', '/?', '/?path=a', '/?action='])(

@@ -229,6 +229,11 @@ describe('uploads in parts', () => {
     );
     expect(preflight.headers.get('access-control-allow-methods')).toContain('PATCH');
     expect(preflight.headers.get('access-control-allow-headers')).toContain('upload-offset');
+    // Otherwise a page would learn of a connection error, not of a 404.
+    const strange = await fetch(`${service.tus}/strange`, { method: 'OPTIONS', headers });
+    expect(strange.headers.get('access-control-allow-methods')).toContain('PATCH');
+    for (const method of ['HEAD', 'PATCH', 'DELETE'])
+      expect((await ask(method, `${service.tus}/strange`)).status).toBe(404);
     const begun = await create(service.tus, 1, { filename: 'a.txt' }, { origin: 'https://page.example' });
     expect(begun.headers.get('access-control-allow-origin')).toBe('https://page.example');
     expect(begun.headers.get('access-control-expose-headers')).toMatch(/Location.*Upload-Offset/u);

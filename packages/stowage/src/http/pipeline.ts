@@ -95,9 +95,10 @@ const handleAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
 
   // 3. Cross-origin rules; OPTIONS ends here.
   if (cors.origin === 'failed') throw cors.failure;
-  if (method === 'OPTIONS') return preflightResponse(request, cors, allowedMethods(settings.onlyPOST));
+  const allowed = allowedMethods(settings.onlyPOST, actions.get(target.action ?? ''));
+  if (method === 'OPTIONS') return preflightResponse(request, cors, allowed);
   if (settings.refuseCrossSite) refuseCrossSite(request, cors);
-  requireKnownMethod(request, settings.onlyPOST);
+  requireKnownMethod(request, allowed);
   scope.ofAction = true;
 
   // 4. The sources that serve this request. 5. Its role and access rules.
@@ -115,7 +116,7 @@ const handleAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
   if (scope.mayBeFile && input.actionName === target.prefix) requireMethodOfFile(request);
   const action = findAction(actions, input.actionName);
   const isChange = asksForChange(action, input.parameters);
-  requireMethodOf(action, request, { onlyPOST: settings.onlyPOST, isChange });
+  requireMethodOf(request, allowedMethods(settings.onlyPOST, { ...action, changes: isChange }));
   if (settings.refuseCrossSite && isChange) refuseUnknownSender(request, cors);
   scope.isChange = isChange;
   return runAction(action, granted.actionContext(input.uploads), input, request, () => clientWording(scope));

@@ -53,9 +53,17 @@ const rejectMethod = (allow: string): never => {
   throw new MethodNotAllowedError({ headers: { Allow: allow } });
 };
 
-/** Value of `Allow` when the action is unknown. */
-export const allowedMethods = (onlyPOST: boolean): string =>
-  onlyPOST ? 'POST, OPTIONS' : 'GET, HEAD, POST, OPTIONS';
+const ANY_ACTION = { methods: ['GET', 'POST'], changes: false } as const;
+
+/** Value of `Allow` for an action, or an unknown one. HEAD works where GET does and nothing is changed. */
+export const allowedMethods = (
+  onlyPOST: boolean,
+  { methods, changes }: Pick<Action, 'methods' | 'changes'> = ANY_ACTION,
+): string => {
+  const ofGet = changes ? ['GET'] : ['GET', 'HEAD'];
+  const reads = methods.includes('GET') && !onlyPOST ? ofGet : [];
+  return [...reads, 'POST', 'OPTIONS'].join(', ');
+};
 
 /** The check of `onlyPOST`. @throws StowageError METHOD_NOT_ALLOWED */
 export const refuseGetIfOnlyPost = ({ method }: HookRequest, onlyPOST: boolean): void => {
@@ -63,21 +71,13 @@ export const refuseGetIfOnlyPost = ({ method }: HookRequest, onlyPOST: boolean):
 };
 
 /** Rejects methods that no action supports. @throws StowageError METHOD_NOT_ALLOWED */
-export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): void => {
-  if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') rejectMethod(allowedMethods(onlyPOST));
+export const requireKnownMethod = ({ method }: HookRequest, allowed: string): void => {
+  if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') rejectMethod(allowed);
 };
 
-/** HEAD works where GET does and nothing is changed. @throws StowageError METHOD_NOT_ALLOWED */
-export const requireMethodOf = (
-  action: Action,
-  { method }: HookRequest,
-  { onlyPOST, isChange }: { readonly onlyPOST: boolean; readonly isChange: boolean },
-): void => {
-  const allowed = onlyPOST ? action.methods.filter((name) => name === 'POST') : action.methods;
-  const head = allowed.includes('GET') && !isChange;
-  if (allowed.some((name) => name === method) || (method === 'HEAD' && head)) return;
-  const names = allowed.flatMap((name) => (name === 'GET' && head ? ['GET', 'HEAD'] : [name]));
-  rejectMethod([...names, 'OPTIONS'].join(', '));
+/** Rejects methods that are not in the value of `Allow`. @throws StowageError METHOD_NOT_ALLOWED */
+export const requireMethodOf = ({ method }: HookRequest, allowed: string): void => {
+  if (!allowed.split(', ').includes(method)) rejectMethod(allowed);
 };
 
 /** A URL of a served file: `<mount>/file/<source>/<path…>`. */
@@ -151,7 +151,10 @@ export interface TusPath {
   readonly ownSegments: number;
 }
 
-/** The upload that a URL means, or the route itself; undefined for other URLs. */
+/**
+ * The upload that a URL means, or the route itself; undefined for other URLs. Only below an unknown prefix, which
+ * may end with the name of the route, must an id have the right form.
+ */
 export const findTusPath = (
   { url, isExact = false }: ConnectorRequest,
   isMounted: boolean,
@@ -160,6 +163,7 @@ export const findTusPath = (
   const mayHavePrefix = isMounted && !isExact;
   const [route, id] = segments.slice(segments.at(-1) === TUS_ROUTE ? -1 : -2);
   const ownSegments = id === undefined ? 1 : 2;
-  if (route !== TUS_ROUTE || !(id === undefined || TUS_ID.test(id))) return undefined;
-  return mayHavePrefix || segments.length === ownSegments ? { id, ownSegments } : undefined;
+  if (route !== TUS_ROUTE) return undefined;
+  const isUpload = mayHavePrefix ? id === undefined || TUS_ID.test(id) : segments.length === ownSegments;
+  return isUpload ? { id, ownSegments } : undefined;
 };
