@@ -168,6 +168,7 @@ describe('a wrong configuration', () => {
     ],
     [json('{"__proto__": {"debug": false}}'), '__proto__: is not a known key'],
     [json('{"constructor": {"prototype": {}}}'), 'constructor: is not a known key'],
+    [json('{"imagePresets": {"__proto__": {"width": 5}}}'), 'imagePresets.__proto__: is not a possible name'],
   ])('names the key that is meant by an unknown one: %j', (input, problem) => {
     expect(problemsOf(input)).toEqual([problem]);
   });

@@ -9,7 +9,7 @@ import { uploadsSettings } from './settings/uploads.ts';
 import { list, settingMeta } from './settings/values.ts';
 import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
 import { merge, type PlainObject, withoutNulls } from './values.ts';
-import { problemsOf } from './problems.ts';
+import { problemAt, problemsOf } from './problems.ts';
 import { keysAt } from './schemas.ts';
 
 export type { AccessRule } from './access-rules.ts';
@@ -82,6 +82,10 @@ export const checkWritten = <Schema extends z.ZodObject>(
   const problems = [
     ...problemsOf(issues, written, (path) => keysAt(schema, path) ?? [], where),
     ...ruleKeyProblems(written['accessControl'], [...where, 'accessControl']),
+    // The schema drops this name.
+    ...(Object.hasOwn(Object(written['imagePresets']) as object, '__proto__')
+      ? [problemAt([...where, 'imagePresets', '__proto__'], 'is not a possible name')]
+      : []),
   ];
   return { written, data, problems };
 };
