@@ -8,7 +8,14 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createApp, registerStorageAdapter, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { SourcePath, StorageDeniedError, StorageUnavailableError, UnsupportedError } from 'stowage/storage';
+import {
+  SourcePath,
+  StorageDeniedError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+  UnsupportedError,
+} from 'stowage/storage';
+import { withFaults } from 'stowage/testing';
 import { createEmbeddedState, Quotas, MemoryAdapter, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
@@ -244,6 +251,43 @@ describe('quota', () => {
     expect(counted).toEqual({ bytes: 1010, files: 3 });
     await quotas.close();
   });
+
+  it.each(['outside of', 'during'])(
+    'counts a file when the store does not say whether it has it, also %s a count',
+    async (when) => {
+      vi.useFakeTimers({ toFake: ['Date'] });
+      onTestFinished(() => void vi.useRealTimers());
+      const memory = new MemoryAdapter();
+      const write: StorageAdapter['write'] = async (...given) => {
+        await memory.write(...given);
+        throw new StorageTimeoutError();
+      };
+      const [hasListed, listed] = gateOf();
+      const [gate, goOn] = gateOf();
+      let isHeld = false;
+      const list: StorageAdapter['list'] = async function* (...asked) {
+        yield* memory.list(...asked);
+        if (!isHeld) return;
+        listed();
+        await gate;
+      };
+      const storage = withFaults(replacing(memory, { write, list }), [], { hide: ['stage'] });
+      registerStorageAdapter(`silent ${when} a count`, { create: () => storage });
+      const source = { storageAdapter: `silent ${when} a count`, root: undefined };
+      const service = await start({ files: 1 }, { sources: { files: source } });
+      expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
+      if (when === 'during') {
+        isHeld = true;
+        vi.setSystemTime(Date.now() + 16 * 60_000);
+        await quotaOf(service);
+        await hasListed;
+      }
+      expect((await upload(service, 'a.txt', 1)).status).toBe(500);
+      expect(await quotaOf(service)).toMatchObject({ usedFiles: 1 });
+      goOn();
+      expect(refused(await upload(service, 'b.txt', 1))).toEqual(QUOTA);
+    },
+  );
 
   it('counts again where two instances free the same room', async () => {
     const storage = new MemoryAdapter();

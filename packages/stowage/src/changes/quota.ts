@@ -2,7 +2,7 @@ import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
 import * as errors from '../errors/errors.ts';
 import { doesNotFit, fits, type KeptRoom, type Need, notEnoughRoom } from '../operations/quotas/account.ts';
-import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
+import type { Quotas, QuotaTarget, Work } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
@@ -113,15 +113,15 @@ const UNCERTAIN = [errors.StorageUnavailableError, errors.StorageTimeoutError, e
 /** The same for a change of many files: the store may have done a part before it rejected the rest. */
 const PARTIAL = [...UNCERTAIN, errors.StorageDeniedError, errors.BusyError];
 
-/** Runs a change of known size. After an uncertain outcome, or an abort, the source is counted again. */
-const orCountAgain =
-  <T>({ services, signal }: ChangeContext, key: string, work: () => Promise<T>, isOfMany = false) =>
-  async (): Promise<T> => {
+/** A change of known size, which is uncertain after an abort too. */
+const orUncertain =
+  <T>({ signal }: ChangeContext, work: () => Promise<T>, isOfMany = false): Work<T> =>
+  async (onUncertain) => {
     try {
       return await work();
     } catch (error) {
       const kinds = isOfMany ? PARTIAL : UNCERTAIN;
-      if (signal.aborted || kinds.some((kind) => error instanceof kind)) await services.quotas.forget(key);
+      if (signal.aborted || kinds.some((kind) => error instanceof kind)) onUncertain();
       throw error;
     }
   };
@@ -140,7 +140,7 @@ const storing = async <T>(
   const target = quotaOf(open, context.holdSources);
   if (target === undefined) return store();
   const { services, signal, keptRoom: kept } = context;
-  const work = orCountAgain(context, target.key, store);
+  const work = orUncertain(context, store);
   return services.quotas.withRoom(target, await need(), { signal, kept, stored }, work);
 };
 
@@ -155,7 +155,7 @@ export const freeing = async <T>(
   if (quotaOf(open, context.holdSources) === undefined) return take();
   const key = quotaKeyOf(open.source);
   const amount = await measureIt();
-  const work = orCountAgain(context, key, take, amount.files > 1);
+  const work = orUncertain(context, take, amount.files > 1);
   return context.services.quotas.freeing(key, path.toString(), amount, work);
 };
 
@@ -164,7 +164,7 @@ const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise
   if (quotaOf(open, context.holdSources) === undefined) return move();
   const key = quotaKeyOf(open.source);
   // Where stores move by copying, a failed move may leave everything at both paths.
-  return context.services.quotas.moving(key, orCountAgain(context, key, move));
+  return context.services.quotas.moving(key, orUncertain(context, move));
 };
 
 /** Space for a file that may replace another: the difference in size, unless the trash keeps the old one. */

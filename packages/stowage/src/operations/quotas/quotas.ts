@@ -10,6 +10,7 @@ import { SourcePath } from '../../storage/source-path.ts';
 import {
   type Account,
   accountAt,
+  atLeastNothing,
   counted,
   doesNotFit,
   fits,
@@ -47,6 +48,9 @@ interface RoomOptions {
   readonly kept?: string | undefined;
   readonly stored?: (() => Measure | undefined) | undefined;
 }
+
+/** A change, which calls `onUncertain` before it fails if the store may have carried it out nevertheless. */
+export type Work<T> = (onUncertain: () => void) => Promise<T>;
 
 interface Verdict {
   readonly taken: Measure;
@@ -94,7 +98,7 @@ export class Quotas {
     target: QuotaTarget,
     need: Need,
     { signal, kept = randomUUID(), stored }: RoomOptions,
-    work: () => Promise<T>,
+    work: Work<T>,
   ): Promise<T> {
     await this.#reserve(target, kept, need, signal);
     const added = (): Measure => stored?.() ?? need;
@@ -122,13 +126,13 @@ export class Quotas {
   }
 
   /** Takes an item out of the source. Frees `amount`, which `take` may set. @throws errors of `take` */
-  freeing<T>(key: string, at: string, amount: Measure, take: () => Promise<T>): Promise<T> {
+  freeing<T>(key: string, at: string, amount: Measure, take: Work<T>): Promise<T> {
     const change = (): Measure => ({ bytes: -amount.bytes, files: -amount.files });
     return this.#noting(key, { ...NOTHING, at }, change, take);
   }
 
   /** Moves something inside the source. @throws errors of `move` */
-  moving<T>(key: string, move: () => Promise<T>): Promise<T> {
+  moving<T>(key: string, move: Work<T>): Promise<T> {
     return this.#noting(key, { ...NOTHING, isMove: true }, () => NOTHING, move);
   }
 
@@ -161,20 +165,27 @@ export class Quotas {
   }
 
   /** Runs work that needs no space, and that a concurrent count may observe. */
-  async #noting<T>(key: string, need: Need, change: () => Measure, work: () => Promise<T>): Promise<T> {
+  async #noting<T>(key: string, need: Need, change: () => Measure, work: Work<T>): Promise<T> {
     const id = randomUUID();
     await this.#note(key, (account, now) => withReserved(account, id, need, now));
     return this.#settling({ id, key, need }, change, work);
   }
 
-  /** Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. */
-  async #settling<T>(own: KeptRoom, change: () => Measure, work: () => Promise<T>, before?: KeptRoom) {
-    const { id, key } = own;
+  /**
+   * Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`, else an
+   * uncertain change counts as done where it adds something, until the next count: a running one may miss it.
+   */
+  async #settling<T>(own: KeptRoom, change: () => Measure, work: Work<T>, before?: KeptRoom) {
+    const { id, key, need } = own;
     this.#own.set(id, own);
     let done = NOTHING;
     let kept = before;
+    let isUncertain = false;
     try {
-      const result = await work();
+      const result = await work(() => {
+        isUncertain = true;
+        if (before === undefined) done = atLeastNothing(need);
+      });
       done = change();
       kept = undefined;
       return result;
@@ -183,7 +194,8 @@ export class Quotas {
       if (!this.#own.delete(id)) kept = undefined;
       if (kept !== undefined) this.#own.set(id, kept);
       await this.#note(key, (account, now) => {
-        const rest = settled(account, id, done, now);
+        const after = settled(account, id, done, now);
+        const rest = isUncertain ? markStale(after, now) : after;
         return kept === undefined ? rest : withReserved(rest, id, kept.need, now);
       });
     }
