@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import { createApp, registerStorageAdapter } from 'stowage';
 import { StorageDeniedError } from 'stowage/storage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryAdapter, memoryFactory } from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
@@ -258,6 +261,29 @@ describe('the old links of what a folder holds', () => {
     await done(service, 'folderRename', { name: 'other', newname: 'a' });
     await done(service, 'folderRemove', { name: 'a' });
     expect(await look()).toEqual({ x: '404', y: '404', 'deep/z': all['deep/z'] });
+  });
+
+  it('lead to a file that came just before the folder was renamed', async () => {
+    const memory = new MemoryAdapter();
+    let renaming: Promise<void> | undefined;
+    const read: StorageAdapter['read'] = async (path, options) => {
+      if (isUploading && renaming === undefined && path.segments[0] === '.stowage-moved') {
+        renaming = done(service, 'folderRename', { name: 'a', newname: 'b' });
+        // Enough for the rename, unless it waits for the upload.
+        for (let turns = 0; turns < 300; turns += 1) await turn();
+      }
+      return memory.read(path, options);
+    };
+    const storageAdapter = `moved-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, { create: () => replacing(memory, { read }) });
+    let isUploading = false;
+    await put(memory, 'old/x.txt', 'x');
+    const service = await start({ storageAdapter });
+    await done(service, 'folderRename', { name: 'old', newname: 'a' });
+    isUploading = true;
+    await upload(service, 'new.txt', 'new', 'a');
+    await renaming;
+    expect(await seen(service, '/file/files/a/new.txt')).toBe('308 /file/files/b/new.txt');
   });
 
   it('do not show what was never there', async () => {

@@ -185,8 +185,6 @@ const STAGES: readonly Stage[] = [
   rights,
   /** Waits for other changes at the same locations, then checks again that the items exist. */
   lock,
-  /** Records old names for redirects. */
-  moved,
   /** Checks the access rules for the contents of folders, while the folders are locked. */
   contents,
   /** Has clamd and the host inspect uploaded content. */
@@ -195,6 +193,8 @@ const STAGES: readonly Stage[] = [
   hooks,
   /** Keeps the folder that new content enters, until all has followed. */
   folder,
+  /** Records old names for redirects, before the folder may move. */
+  moved,
   /** Texts and thumbnails follow their files. */
   following,
   /** Reserves or frees space in the quota. */
