@@ -7,8 +7,9 @@ import { withFaults } from 'stowage/testing';
 import { MemoryAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
+import { photo } from '../pictures/pictures.ts';
 import { replacing } from '../protocol/changing-store.ts';
-import { startService, type Answer, type Fields, type Service } from '../protocol/service.js';
+import { formOf, startService, type Answer, type Fields, type Service } from '../protocol/service.js';
 
 // Far more than the other request needs for all that it does.
 const TURNS = 300;
@@ -203,6 +204,28 @@ it('a folder that moves away between two files of a move does not come again for
   };
   await service.call('fileMove', { path: 'to', 'froms[0]': 'a.txt', 'froms[1]': 'b.txt' });
   expect(await filesOf(memory)).toEqual(['b.txt', 'gone/a.txt', 'gone/old.txt']);
+});
+
+it('a folder that moves away before a picture in it is replaced does not come again for its original', async () => {
+  let renames = 0;
+  const service = await startService(
+    {
+      sources: { files: { createThumb: false, uploadImages: { maxWidth: 20, keepOriginal: '_originals' } } },
+    },
+    {
+      beforeEvent: async ({ type }) => {
+        if (type !== 'file.replaced') return;
+        renames += 1;
+        await service.call('folderRename', { name: 'a', newname: 'b' });
+      },
+    },
+  );
+  const picture = await photo(40, 30);
+  await service.source('files').put({ 'a/p.jpg': picture });
+  const body = formOf([['files[0]', 'p.jpg', new Uint8Array(picture)]], { path: 'a', name: 'p.jpg' });
+  const replaced = await fetch(`${service.url}/fileReplace`, { method: 'POST', body });
+  expect([renames, replaced.status]).toEqual([1, 404]);
+  expect(await service.source('files').paths()).toEqual(['b/', 'b/p.jpg']);
 });
 
 it('a folder stays until the texts about a copy have come', async () => {

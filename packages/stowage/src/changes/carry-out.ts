@@ -138,9 +138,10 @@ const folder: Stage = async (context, change, next) => {
     path: one.path.below(randomUUID()),
   }));
   return locks.hold(kept, { isOfFile: true, isLast: true, signal: context.signal }, async (hasWaited) => {
-    if (hasWaited || kept.some(locks.mayHaveLeft)) open.forget(path);
-    // A file that is replaced is looked up again.
-    if (change.type !== 'replace') await open.requireFolder(path);
+    const isStale = hasWaited || kept.some(locks.mayHaveLeft);
+    if (isStale) open.forget(path);
+    // A file that is replaced is looked up again, but its original may be stored before that.
+    if (isStale || change.type !== 'replace') await open.requireFolder(path);
     return next(change);
   });
 };
