@@ -8,7 +8,7 @@ import { readSourceEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { settingRisks, unusedSettings } from './config/risks/setting-risks.ts';
 import { riskLine, type SettingRisk } from './config/risks/value-risks.ts';
-import { requireStateDirectory } from './config/settings/operations.ts';
+import { requireStateDirectory } from './config/settings.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { ConfigError, orUndefined } from './errors/errors.ts';

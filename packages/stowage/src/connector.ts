@@ -63,9 +63,7 @@ export interface Connector {
   readonly handle: Handle;
   /** @see Router.urlFor */
   readonly urlFor: UrlFor;
-  /** @see RenewLinks */
   readonly renewLinks: RenewLinks;
-  /** @see LinksIn */
   readonly linksIn: LinksIn;
   /** @see App.unavailableSources */
   readonly unavailableSources: (timeoutMs: number) => Promise<readonly string[]>;

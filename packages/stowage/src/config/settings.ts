@@ -5,8 +5,9 @@ import { listingsSettings } from './settings/listings.ts';
 import { operationsSettings } from './settings/operations.ts';
 import { picturesSettings } from './settings/pictures.ts';
 import { servingSettings } from './settings/serving.ts';
-import { uploadsSettings } from './settings/uploads.ts';
+import { tusSchema, uploadsSettings } from './settings/uploads.ts';
 import { list, settingMeta } from './settings/values.ts';
+import { ConfigError } from '../errors/errors.ts';
 import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
 import { merge, type PlainObject, withoutNulls } from './values.ts';
 import { problemAt, problemsOf } from './problems.ts';
@@ -104,4 +105,19 @@ export const overrideSettings = (settings: Settings, overrides: PlainObject): Se
   if (Object.keys(effective).length === 0) return { ...settings };
   // Validated settings pass the schema unchanged, so only the overrides are converted here.
   return settingsSchema.parse(merge({ ...settings }, effective), ONCE);
+};
+
+/** Effective settings of resumable uploads; undefined when they are off. */
+export const tusInForce = ({ tus, stateDirectory }: Settings): Settings['tus'] => {
+  if (tus === undefined) return stateDirectory === undefined ? undefined : tusSchema.parse({});
+  return tus.enabled ? tus : undefined;
+};
+
+/** Rejects settings that need a directory and have none. @throws ConfigError */
+export const requireStateDirectory = ({ webhooks, tus, redis, stateDirectory }: Settings): void => {
+  if (stateDirectory !== undefined) return;
+  if (webhooks.length > 0 && redis === undefined)
+    throw new ConfigError(['stateDirectory: is required with webhooks, or else redis']);
+  if (tus !== undefined && tus.directory === undefined)
+    throw new ConfigError(['stateDirectory: is required with tus, or else tus.directory']);
 };

@@ -24,6 +24,12 @@ const shown = (value: number | undefined): number | undefined => (value === UNKN
  */
 const rankOf = (byte: number): number => (byte >= 0xf0 ? byte - 2 : byte >= 0xee ? byte + 5 : byte);
 
+/** A column with the beginning of a shorter one. */
+const grown = <Column extends Float64Array | Uint32Array | Uint8Array>(from: Column, to: Column): Column => {
+  to.set(from);
+  return to;
+};
+
 /** Many entries of a folder, stored in columns: about 60 bytes each, a third of the memory of objects. */
 export class EntryTable {
   #length = 0;
@@ -64,7 +70,9 @@ export class EntryTable {
     const start = this.#starts[row] ?? 0;
     if (row === this.#isFolder.length) this.#addRows(row * 2);
     const most = start + name.length * BYTES_PER_UNIT;
-    if (most > this.#names.length) this.#addBytes(Math.max(most, this.#names.length * 2));
+    if (most > this.#names.length) {
+      this.#names = grown(this.#names, Buffer.allocUnsafeSlow(Math.max(most, this.#names.length * 2)));
+    }
     this.#starts[row + 1] = start + this.#names.write(name, start);
     this.#isFolder[row] = kind === 'folder' ? 1 : 0;
     this.#sizes[row] = size ?? UNKNOWN;
@@ -117,25 +125,10 @@ export class EntryTable {
   }
 
   #addRows(rows: number): void {
-    const grown = (column: Float64Array): Float64Array => {
-      const larger = new Float64Array(rows);
-      larger.set(column);
-      return larger;
-    };
-    this.#sizes = grown(this.#sizes);
-    this.#times = grown(this.#times);
-    this.#changeTimes = grown(this.#changeTimes);
-    const isFolder = new Uint8Array(rows);
-    isFolder.set(this.#isFolder);
-    this.#isFolder = isFolder;
-    const starts = new Uint32Array(rows + 1);
-    starts.set(this.#starts);
-    this.#starts = starts;
-  }
-
-  #addBytes(bytes: number): void {
-    const larger = Buffer.allocUnsafeSlow(bytes);
-    this.#names.copy(larger);
-    this.#names = larger;
+    this.#sizes = grown(this.#sizes, new Float64Array(rows));
+    this.#times = grown(this.#times, new Float64Array(rows));
+    this.#changeTimes = grown(this.#changeTimes, new Float64Array(rows));
+    this.#isFolder = grown(this.#isFolder, new Uint8Array(rows));
+    this.#starts = grown(this.#starts, new Uint32Array(rows + 1));
   }
 }

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { ConfigError } from '../../errors/errors.ts';
 import { eventTypes } from '../event.ts';
 import {
   byteSize,
@@ -156,25 +155,3 @@ export const operationsSettings = {
     ),
   ),
 } as const;
-
-/**
- * Rejects settings that need a directory and have none.
- * @throws ConfigError
- */
-export const requireStateDirectory = ({
-  webhooks,
-  tus,
-  redis,
-  stateDirectory,
-}: {
-  readonly webhooks: readonly unknown[];
-  readonly redis?: object | undefined;
-  readonly tus?: { readonly directory?: string | undefined } | undefined;
-  readonly stateDirectory?: string | undefined;
-}): void => {
-  if (stateDirectory !== undefined) return;
-  if (webhooks.length > 0 && redis === undefined)
-    throw new ConfigError(['stateDirectory: is required with webhooks, or else redis']);
-  if (tus !== undefined && tus.directory === undefined)
-    throw new ConfigError(['stateDirectory: is required with tus, or else tus.directory']);
-};

@@ -14,7 +14,7 @@ import {
 } from './values.ts';
 import { parseClamdAddress } from '../values.ts';
 
-const tusSchema = z.strictObject({
+export const tusSchema = z.strictObject({
   enabled: z.boolean().default(true).describe('False: no uploads in parts, even with `stateDirectory`.'),
   directory: localPath
     .optional()
@@ -170,15 +170,3 @@ export const uploadsSettings = {
     ),
   ),
 } as const;
-
-/** Effective settings of resumable uploads; undefined when they are off. */
-export const tusInForce = ({
-  tus,
-  stateDirectory,
-}: {
-  readonly tus?: z.output<typeof tusSchema> | undefined;
-  readonly stateDirectory?: string | undefined;
-}): typeof tus => {
-  if (tus === undefined) return stateDirectory === undefined ? undefined : tusSchema.parse({});
-  return tus.enabled ? tus : undefined;
-};

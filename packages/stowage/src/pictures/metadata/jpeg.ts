@@ -51,46 +51,46 @@ const endOfSegment = (file: Buffer, at: number): number | undefined => {
 };
 
 /**
- * The picture that begins at `start`; undefined when it has no scan. Stray bytes between the segments of the
- * first picture of a file are skipped, as decoders do; in later ones they mean that other data merely looks
- * like a picture.
- */
-export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPicture | undefined => {
-  const header: JpegSegment[] = [];
-  const between: JpegSegment[] = [];
-  let isScanned = false;
-  let end: number | undefined = start + 2;
-  for (let at = nextMarker(file, end); at !== undefined; at = nextMarker(file, end)) {
-    if (start > 0 && !isScanned && file[end] !== 0xff) return undefined;
-    budget.spendItems();
-    const marker = file[at + 1] ?? 0;
-    if (marker === END_OF_IMAGE) return isScanned ? { header, between, end: at + 2 } : undefined;
-    end = endOfSegment(file, at);
-    if (end === undefined) break;
-    if (marker === START_OF_SCAN) isScanned = true;
-    else (isScanned ? between : header).push({ marker, start: at, end, content: file.subarray(at + 4, end) });
-  }
-  return isScanned ? { header, between, end: undefined } : undefined;
-};
-
-/**
  * The segments before the first scan, where decoders stop reading the header, and the offset of the scan;
- * undefined where one of them is malformed. Does not read the pixels, which may be megabytes.
+ * undefined where one of them is malformed. Does not read the pixels, which may be megabytes. Stray bytes
+ * between the segments of the first picture of a file are skipped, as decoders do; in later ones they mean that
+ * other data merely looks like a picture.
  */
 export const readHeader = (
   file: Buffer,
   budget: ParseBudget,
+  start = 0,
 ): (Pick<JpegPicture, 'header'> & { readonly scan: number }) | undefined => {
   const header: JpegSegment[] = [];
-  for (let at = nextMarker(file, 2); at !== undefined; at = nextMarker(file, header.at(-1)?.end ?? 2)) {
+  let end: number | undefined = start + 2;
+  for (let at = nextMarker(file, end); at !== undefined; at = nextMarker(file, end)) {
+    if (start > 0 && file[end] !== 0xff) return undefined;
     const marker = file[at + 1] ?? 0;
     if (marker === START_OF_SCAN) return { header, scan: at };
     budget.spendItems();
-    const end = endOfSegment(file, at);
+    end = endOfSegment(file, at);
     if (end === undefined || marker === END_OF_IMAGE) return undefined;
     header.push({ marker, start: at, end, content: file.subarray(at + 4, end) });
   }
   return undefined;
+};
+
+/** The picture that begins at `start`; undefined when it has no scan. */
+export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPicture | undefined => {
+  const { header, scan = 0 } = readHeader(file, budget, start) ?? {};
+  let end = endOfSegment(file, scan);
+  if (header === undefined || end === undefined) return undefined;
+  const between: JpegSegment[] = [];
+  for (let at = nextMarker(file, end); at !== undefined; at = nextMarker(file, end)) {
+    budget.spendItems();
+    const marker = file[at + 1] ?? 0;
+    if (marker === END_OF_IMAGE) return { header, between, end: at + 2 };
+    end = endOfSegment(file, at);
+    if (end === undefined) break;
+    if (marker !== START_OF_SCAN)
+      between.push({ marker, start: at, end, content: file.subarray(at + 4, end) });
+  }
+  return { header, between, end: undefined };
 };
 
 export const encodeSegment = (marker: number, content: Buffer): Buffer => {
