@@ -179,7 +179,7 @@ describe('fileDescribe', () => {
   });
 });
 
-describe('words about a file', () => {
+describe('the description of a file', () => {
   it.each<[string, string, Fields, string, string]>([
     ['a rename', 'fileRename', { name: 'a.txt', newname: 'z' }, '', 'z.txt'],
     ['a rename in letter case', 'fileRename', { name: 'a.txt', newname: 'A.txt' }, '', 'A.txt'],

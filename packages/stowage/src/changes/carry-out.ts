@@ -196,7 +196,7 @@ const STAGES: readonly Stage[] = [
   folder,
   /** Records old names for redirects, before the folder may move. */
   moved,
-  /** Texts and thumbnails follow their files. */
+  /** Descriptions and thumbnails follow their files. */
   following,
   /** Reserves or frees space in the quota. */
   quota,

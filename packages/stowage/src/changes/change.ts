@@ -77,7 +77,7 @@ export interface EmptyTrash extends At {
   readonly records: AsyncIterable<TrashRecord>;
 }
 
-/** The access keys that new content needs under its final name: those of the action, and the one for uploads. */
+/** Access keys that new content needs under its final name: those of the action, and the one for uploads. */
 export type UploadKeys = readonly [...string[], 'FILE_UPLOAD'];
 
 /** The files of one form. When one fails, the others are withdrawn, except those that replaced a file. */
@@ -96,7 +96,7 @@ export interface Replace extends At {
   readonly keys: UploadKeys;
 }
 
-/** New content for a picture, or a new picture made from it: reported as `image.edited`, also under a new name. */
+/** New content for a picture, or a new picture made from it: reported as `image.edited`, under any name. */
 export interface Edit extends At {
   readonly type: 'edit';
   /** The access key that the result needs under its name. */
@@ -197,7 +197,7 @@ export interface Done {
   readonly renamed?: readonly Renamed[] | undefined;
   /** Verdict of the inspection, where the content was inspected. */
   readonly inspection?: InspectionVerdict | undefined;
-  /** The texts about a file, where the change concerns them. */
+  /** The description of a file, where the change concerns it. */
   readonly about?: About | undefined;
   /** The focal point of a picture was changed. */
   readonly isFocusMoved?: boolean | undefined;

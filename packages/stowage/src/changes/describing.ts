@@ -23,7 +23,7 @@ const missingFrom = (about: About, words: About): About =>
   );
 
 /**
- * Has the host describe a stored picture, and stores the texts in fields that are empty. Returns false when
+ * Has the host describe a stored picture, and fills the fields that are empty. Returns false when
  * the host has no texts, or when the picture has changed in the meantime. Does not ask the host when no field
  * is empty or there is no hook.
  * @throws NotFoundError; errors of the store and of the host; InternalError for an invalid description
@@ -52,7 +52,7 @@ export const describePicture = async (
   return true;
 };
 
-/** Whether the change brings new content. Content made from a stored picture already has its texts. */
+/** Whether the change brings new content. Content made from a stored picture already has its description. */
 const isSent = (change: Change): change is Extract<Change, { type: 'create' | 'replace' | 'edit' }> =>
   change.type === 'create' ||
   change.type === 'replace' ||

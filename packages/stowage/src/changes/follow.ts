@@ -8,42 +8,42 @@ import type { Change, Done, StageContext, Stage, Stored, Transfer } from './chan
 
 const at = (view: SourceView, path: SourcePath): StoreLocation => ({ storage: storeOf(view), path });
 
-/** Whether there may be texts about files in the folder of a path; true where the store fails to say so. */
-const mayHaveWords = async (
+/** Whether the folder of a path may hold descriptions of files; true where the store fails to say so. */
+const mayHaveAbouts = async (
   { services }: StageContext,
   view: SourceView,
   { parent }: SourcePath,
-  how?: Parameters<SourceView['mayHaveWords']>[1],
+  how?: Parameters<SourceView['mayHaveAbouts']>[1],
 ): Promise<boolean> =>
-  services.about.isWrittenLately(storeOf(view), parent) || view.mayHaveWords(parent, how).catch(() => true);
+  services.about.isWrittenLately(storeOf(view), parent) || view.mayHaveAbouts(parent, how).catch(() => true);
 
-/** The texts about a file. @throws errors of the store */
-export const wordsOf = async (
+/** The description of a file. @throws errors of the store */
+export const aboutOf = async (
   context: StageContext,
   view: SourceView,
   path: SourcePath,
 ): Promise<About | undefined> =>
-  (await mayHaveWords(context, view, path, { isSure: true }))
+  (await mayHaveAbouts(context, view, path, { isSure: true }))
     ? context.services.about.read(at(view, path))
     : undefined;
 
-/** Sets the texts of a new item. */
-export const setWords = async (
+/** Sets the description of a new item. */
+export const setAbout = async (
   context: StageContext,
   view: SourceView,
   path: SourcePath,
   about: About | undefined,
 ): Promise<void> => {
-  if (about !== undefined || (await mayHaveWords(context, view, path)))
+  if (about !== undefined || (await mayHaveAbouts(context, view, path)))
     await context.services.about.set(at(view, path), about);
 };
 
-/** Moves the texts of a moved file. Reads them after the move, which includes texts written during it. */
-const moveWords = async (context: StageContext, { from, open, item }: Transfer, path: SourcePath) => {
-  if (await mayHaveWords(context, from, item.path, { isNow: true }))
+/** Moves the description of a moved file. Reads it after the move, so that none written during it is lost. */
+const moveAbout = async (context: StageContext, { from, open, item }: Transfer, path: SourcePath) => {
+  if (await mayHaveAbouts(context, from, item.path, { isNow: true }))
     await context.services.about.moved(at(from, item.path), at(open, path));
   else if (from.source !== open.source || !item.path.parent.equals(path.parent))
-    await setWords(context, open, path, undefined);
+    await setAbout(context, open, path, undefined);
 };
 
 /** The focal point of a picture follows when it is cropped or rotated. */
@@ -63,23 +63,23 @@ const originalOf = (change: Change): { readonly view: SourceView; readonly path:
   return { view: change.open, path: change.from };
 };
 
-/** The texts of the original of a copy, read before: afterwards its name may belong to another file. */
-const wordsToCopy = async (context: StageContext, change: Change): Promise<About | undefined> => {
+/** The description of the original of a copy, read before: afterwards its name may belong to another file. */
+const aboutToCopy = async (context: StageContext, change: Change): Promise<About | undefined> => {
   const original = originalOf(change);
   return (
     original &&
-    wordsOf(context, original.view, original.path).catch((error: unknown) => {
-      context.log.warn('The words about a file could not be read for its copy.', { error });
+    aboutOf(context, original.view, original.path).catch((error: unknown) => {
+      context.log.warn('The description of a file could not be read for its copy.', { error });
       return undefined;
     })
   );
 };
 
 /**
- * Texts of a file with new content: existing ones stay; those from its metadata fill empty fields. A new file
- * starts without those of an older file of the same name, which were removed when it got the name.
+ * The description of a file with new content: an existing one stays, else it gets the texts of its metadata. A
+ * new file starts without that of an older file of the same name, which was removed when it got the name.
  */
-const wordsOfStored = async (
+const aboutOfStored = async (
   context: StageContext,
   change: Extract<Change, { type: 'create' | 'replace' | 'edit' }>,
   { path, replaced, texts }: Stored,
@@ -87,11 +87,11 @@ const wordsOfStored = async (
 ): Promise<About | undefined> => {
   const { open } = change;
   if (!replaced && originalOf(change) !== undefined) {
-    await setWords(context, open, path, copied && patched(copied, movedFocus(change)(copied)));
+    await setAbout(context, open, path, copied && patched(copied, movedFocus(change)(copied)));
     return undefined;
   }
   if (texts === undefined) {
-    const about = replaced ? await wordsOf(context, open, path) : undefined;
+    const about = replaced ? await aboutOf(context, open, path) : undefined;
     if (about === undefined || isNothing(movedFocus(change)(about))) return about;
     return (await context.services.about.patch(at(open, path), movedFocus(change))).after;
   }
@@ -99,22 +99,22 @@ const wordsOfStored = async (
   return (await context.services.about.patch(at(open, path), patch)).after;
 };
 
-const followByWords = async (
+const followByAbout = async (
   context: StageContext,
   change: Change,
   done: Done,
   copied: About | undefined,
 ): Promise<About | undefined> => {
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
-    return wordsOfStored(context, change, done as Stored, copied);
+    return aboutOfStored(context, change, done as Stored, copied);
   if (change.type === 'put') return undefined;
-  // Texts about the contents of a folder move inside it, or have been copied into the other source with it. The texts
-  // of a restored file are set before its trash record is removed.
+  // Descriptions of the contents of a folder move inside it, or have been copied into the other source with it.
+  // That of a restored file is set before its trash record is removed.
   if (change.type === 'remove' && change.kind === 'file')
-    await setWords(context, change.open, done.path, undefined);
+    await setAbout(context, change.open, done.path, undefined);
   else if ('item' in change && change.item.kind === 'file') {
-    if (change.type === 'copy') await setWords(context, change.open, done.path, copied);
-    else await moveWords(context, change, done.path);
+    if (change.type === 'copy') await setAbout(context, change.open, done.path, copied);
+    else await moveAbout(context, change, done.path);
   }
   return done.about;
 };
@@ -150,24 +150,24 @@ const followByThumbnails = async (context: StageContext, change: Change, done: D
   }
 };
 
-/** Texts first, then thumbnails, which depend on the focal point. */
+/** The description first, then thumbnails, which depend on its focal point. */
 const follow = async (context: StageContext, change: Change, done: Done, copied: About | undefined) => {
   let { about } = done;
   try {
-    about = await followByWords(context, change, done, copied);
+    about = await followByAbout(context, change, done, copied);
   } catch (error) {
-    context.log.warn('The words about a file could not follow it.', { path: done.path.toString(), error });
+    context.log.warn('The description of a file could not follow it.', { path: done.path.toString(), error });
   }
   await followByThumbnails(context, change, done);
   return { ...done, about };
 };
 
 /**
- * Copies the texts of a file whose move failed with unknown outcome: the file may be at either path, or at
- * both, and needs its texts there. Unless it was certainly copied, the target may be an older file: it keeps
- * its texts, and gets none if its size is different.
+ * Copies the description of a file whose move failed with unknown outcome: the file may be at either path, or
+ * at both, and needs its description there. Unless it was certainly copied, the target may be an older file: it
+ * keeps its description, and gets none if its size is different.
  */
-const keepWords = async (context: StageContext, change: Change, error: unknown): Promise<void> => {
+const keepAbout = async (context: StageContext, change: Change, error: unknown): Promise<void> => {
   if (!('item' in change) || change.type === 'copy' || change.item.kind === 'folder' || isRefusal(error))
     return;
   const { from, open, item, path } = change;
@@ -184,17 +184,17 @@ const keepWords = async (context: StageContext, change: Change, error: unknown):
   }
 };
 
-/** Finds texts left under a name that new content will get. Returns the function that removes them. */
-const leftWords = async (context: StageContext, change: Change) => {
-  // Internal files of the service need no access key and have no texts.
+/** Finds a description left under a name that new content will get. Returns the function that removes it. */
+const leftAbout = async (context: StageContext, change: Change) => {
+  // Internal files of the service need no access key and have no description.
   if (change.type !== 'put' || change.keys.length === 0) return undefined;
   const { services, log } = context;
   const failed = (error: unknown): void => {
-    log.warn('The words about an older file could not be removed.', { error });
+    log.warn('The description of an older file could not be removed.', { error });
   };
   const { open, path } = change;
   try {
-    if (!(await mayHaveWords(context, open, path))) return undefined;
+    if (!(await mayHaveAbouts(context, open, path))) return undefined;
     const forget = await services.about.left(at(open, path));
     return forget && (() => forget().catch(failed));
   } catch (error) {
@@ -204,15 +204,15 @@ const leftWords = async (context: StageContext, change: Change) => {
 };
 
 /**
- * Lets texts, thumbnails, variants and icons follow a change; those inside a moved folder move with it.
+ * Lets descriptions, thumbnails, variants and icons follow a change; those inside a moved folder move with it.
  * Failures are logged and never reach the client.
  */
 export const following: Stage = async (context, change, next) => {
-  const [forget, copied] = [await leftWords(context, change), await wordsToCopy(context, change)];
+  const [forget, copied] = [await leftAbout(context, change), await aboutToCopy(context, change)];
   try {
     return await next(change);
   } catch (error) {
-    await keepWords(context, change, error);
+    await keepAbout(context, change, error);
     throw error;
   } finally {
     if (forget !== undefined && context.done.some((done) => !(done as Stored).replaced)) await forget();

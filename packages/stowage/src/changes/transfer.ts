@@ -67,8 +67,8 @@ export const relocate = async (
 };
 
 /**
- * Whether an entry stays behind and is removed with its folder: thumbnails, which are made anew, texts, which
- * follow separately, and files of operating systems, which are not content.
+ * Whether an entry stays behind and is removed with its folder: thumbnails, which are made anew, descriptions,
+ * which follow separately, and files of operating systems, which are not content.
  */
 const isBesideFiles = ({ from }: Transfer, entry: Entry): boolean => {
   const { kind, name } = entry;
@@ -148,7 +148,7 @@ export const transferAcross = async (
       await services.about.carry(source.storage, target.storage, files);
     } catch (error) {
       if (type !== 'copy') throw error;
-      log.warn('The words about the files of a folder could not be copied.', { error });
+      log.warn('The descriptions of the files of a folder could not be copied.', { error });
     }
   };
   const renamed: Renamed[] = [];

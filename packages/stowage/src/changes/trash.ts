@@ -19,21 +19,24 @@ import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { ChangeContext, EmptyTrash, Next, StageContext, Put, Remove, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
-import { setWords, wordsOf } from './follow.ts';
+import { setAbout, aboutOf } from './follow.ts';
 import { freeing, keepsReplaced, measured, quotaKeyOf, quotaOf } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
 
-/** The texts about a file that goes into the trash. Unreadable ones stay beside it: they must not keep it. */
-const wordsAlong = async (context: StageContext, view: SourceView, path: SourcePath) => {
+/** The description of a file that goes into the trash. An unreadable one stays; it must not keep the file. */
+const aboutForTrash = async (context: StageContext, view: SourceView, path: SourcePath) => {
   try {
-    return await wordsOf(context, view, path);
+    return await aboutOf(context, view, path);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     const fields = { path: path.toString(), error };
-    context.log.warn('The words about a file cannot be read, and do not go into the trash with it.', fields);
+    context.log.warn(
+      'The description of a file cannot be read, and does not go into the trash with it.',
+      fields,
+    );
     return undefined;
   }
 };
@@ -56,7 +59,7 @@ const keepOld = async (context: StageContext, change: Put, next: Next): ReturnTy
       old = await storage.stat(path, { signal });
     }
   }
-  const about = await wordsAlong(context, open, path);
+  const about = await aboutForTrash(context, open, path);
   const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(context), { signal });
   try {
     await next({ ...change, replaces: old });
@@ -97,15 +100,15 @@ const bringBack = async (context: StageContext, change: Restore): Promise<void> 
   const path = twin === undefined ? await takeFreeName(search, take) : wanted;
   done.push({ path, bytes: record.bytes });
   try {
-    // The texts are stored only in the record.
+    // The description is stored only in the record.
     if (record.kind === 'file') {
-      await setWords(context, open, path, record.about).catch((error: unknown) => {
+      await setAbout(context, open, path, record.about).catch((error: unknown) => {
         if (record.about !== undefined || !isUnreadable(error)) throw error;
       });
     }
     await leaveTrash(storage, record, twin);
   } catch (error) {
-    log.warn('The words or the record of a restored item could not follow it.', { error });
+    log.warn('The description or the record of a restored item could not follow it.', { error });
   }
 };
 
@@ -200,7 +203,7 @@ const remove = async (context: StageContext, change: Remove, next: Next): Return
   try {
     if (open.source.settings.trash === undefined) return await next(change);
     const storage = storeOf(open);
-    const about = kind === 'file' ? await wordsAlong(context, open, path) : undefined;
+    const about = kind === 'file' ? await aboutForTrash(context, open, path) : undefined;
     const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(context), context);
     tendTrash(context, open, bytes);
     context.done.push({ path, bytes });

@@ -107,10 +107,10 @@ const removeEmptied = async (
 ): Promise<void> => {
   const { counted, omitted, others, ofSystems, ...found } = await remainingIn(storage, folder, isMoved);
   const derived = others.length > 0 ? await readDerived() : undefined;
-  // The texts about moved files have been copied; others belong to files that no longer exist.
-  const words = others.filter(({ name }) => name === ABOUT_FOLDER);
+  // The descriptions of moved files have been copied; others belong to files that no longer exist.
+  const abouts = others.filter(({ name }) => name === ABOUT_FOLDER);
   const holders = others.filter((path) => derived?.holds(path) === true);
-  const left = found.left + others.length - holders.length - words.length;
+  const left = found.left + others.length - holders.length - abouts.length;
   stayed.omitted += omitted;
   stayed.changed += left;
   // A store that did not show such a subfolder a moment ago has left it uncounted.
@@ -119,7 +119,7 @@ const removeEmptied = async (
   let reason: 'hidden' | 'changed' = 'hidden';
   try {
     for (const path of ofSystems) await storage.removeFile(path).catch(ifMissing);
-    for (const path of words) await storage.removeFolder(path).catch(ifMissing);
+    for (const path of abouts) await storage.removeFolder(path).catch(ifMissing);
     for (const path of holders) await derived?.remove(path);
     reason = 'changed';
     await storage.removeEmptyFolder(folder);

@@ -55,7 +55,7 @@ export const tallyOf = async (
 ): Promise<Tally | undefined> => storage.tally?.(folder, options).catch(ifOnly(UnsupportedError));
 
 /**
- * Measures a file or folder, without the texts about files. The store counts a folder, else it is walked.
+ * Measures a file or folder, without the descriptions of files. The store counts a folder, else it is walked.
  * @throws NotFoundError; StorageDeniedError where a subfolder may not be read, unless that is tolerated
  */
 export const measure = async (

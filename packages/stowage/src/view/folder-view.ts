@@ -273,7 +273,7 @@ export class FolderView {
     });
   }
 
-  /** The texts about files of the folder, in the order of the entries. @see AboutKeeper.of */
+  /** The descriptions of files of the folder, in the order of the entries. @see AboutKeeper.of */
   abouts(keeper: Pick<AboutKeeper, 'of'>, entries: Entries): ReturnType<AboutKeeper['of']> {
     const names = Array.from(entries, ({ name }) => name);
     return keeper.of(this.#storage, this.path, names, this.#life.signal);

@@ -153,9 +153,9 @@ export class SourceView extends Access {
     return this.#stats.showsNoFolder(path);
   }
 
-  /** @see StatReader.mayHaveWords */
-  mayHaveWords(...asked: Parameters<StatReader['mayHaveWords']>): Promise<boolean> {
-    return this.#stats.mayHaveWords(...asked);
+  /** @see StatReader.mayHaveAbouts */
+  mayHaveAbouts(...asked: Parameters<StatReader['mayHaveAbouts']>): Promise<boolean> {
+    return this.#stats.mayHaveAbouts(...asked);
   }
 
   /** A file to be opened without a lookup. @throws NotFoundError where no listing would show it */

@@ -105,7 +105,7 @@ export class StatCache {
 /**
  * Reads entries with as few requests as possible. For a request that changes something it reads the
  * neighbours of a path too, where the store returns them together: they show that the target is free and that
- * there are no texts about files. Does not check rules or reserved names; the view does.
+ * there are no descriptions of files. Does not check rules or reserved names; the view does.
  */
 export class StatReader {
   readonly #storage: ReadableStore;
@@ -164,11 +164,11 @@ export class StatReader {
   }
 
   /**
-   * Whether a folder may hold texts about files, at most a second ago or (`isNow`) now. With `isSure`, a
+   * Whether a folder may hold descriptions of files, at most a second ago or (`isNow`) now. With `isSure`, a
    * store that may err is read twice; others at most once. Not aborted with the client's request: a moved
-   * file still needs its texts.
+   * file still needs its description.
    */
-  async mayHaveWords(
+  async mayHaveAbouts(
     folder: SourcePath,
     { isNow = false, isSure = false }: { readonly isNow?: boolean; readonly isSure?: boolean } = {},
   ): Promise<boolean> {

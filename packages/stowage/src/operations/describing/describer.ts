@@ -16,7 +16,7 @@ export interface DescribedPicture {
   /** Media type by the extension. */
   readonly mime: string;
   readonly bytes: number | undefined;
-  /** Existing texts about it: these stay, whatever the hook returns. */
+  /** Its existing description, which stays, whatever the hook returns. */
   readonly about: About;
   /** Opens the content from its start; may be called repeatedly. The streams end with the hook. */
   readonly open: () => Promise<Readable>;
@@ -24,7 +24,7 @@ export interface DescribedPicture {
   readonly signal: AbortSignal;
 }
 
-/** Texts about a picture; empty texts and null are ignored. */
+/** The description of a picture; empty texts and null are ignored. */
 export type PictureWords = { readonly [Field in keyof About]?: About[Field] | null };
 
 export type DescribePicture = (
@@ -46,13 +46,13 @@ const tidied = (value: unknown): unknown => {
 };
 
 /** @throws InternalError that names the invalid fields */
-const wordsFrom = (returned: unknown): About => {
+const aboutFrom = (returned: unknown): About => {
   if (returned === undefined || returned === null) return {};
   const isObject = typeof returned === 'object' && !Array.isArray(returned);
-  const words = isObject
+  const about = isObject
     ? Object.fromEntries(Object.entries(returned).map(([field, value]) => [field, tidied(value)]))
     : returned;
-  const read = aboutSchema.strict().safeParse(words);
+  const read = aboutSchema.strict().safeParse(about);
   if (read.success) return read.data;
   const fields = read.error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys' ? issue.keys : [issue.path.join('.') || 'no object'],
@@ -78,7 +78,7 @@ const askHost = async (
   };
   try {
     const returned = (async () => hook({ ...picture, open, signal }))();
-    return wordsFrom(await orAborted(returned, signal));
+    return aboutFrom(await orAborted(returned, signal));
   } finally {
     isOver = true;
     for (const stream of opened) stream.destroy();

@@ -12,11 +12,11 @@ import {
 } from '../records.ts';
 import { type About, aboutPaths, isNothing, parseAbout, type WrittenAbout } from './about.ts';
 
-/** The texts in the record of a file. */
+/** The descriptions in the record of a file. */
 export interface FoundAbout {
-  /** Undefined when there are none about the file. */
+  /** Undefined when the file has none. */
   readonly about: About | undefined;
-  /** Those about files whose names differ in letter case, where it matters. */
+  /** Those of files whose names differ in letter case, where it matters. */
   readonly others: WrittenAbout;
   /** Undefined when there is no record. */
   readonly version: ReadRecord['version'] | undefined;
@@ -34,7 +34,7 @@ export const aboutIn = (
   return { about: isNothing(about) ? undefined : about, others };
 };
 
-/** `replaces`: an unreadable record counts as one without texts. */
+/** `replaces`: an unreadable record counts as an empty one. */
 export const readOnce = async (
   { storage, path }: Pick<StoreLocation, 'path'> & { readonly storage: ReadableStore },
   { signal, replaces = false }: OperationOptions & { readonly replaces?: boolean } = {},
@@ -56,8 +56,8 @@ export const readSurely = async (location: StoreLocation): Promise<FoundAbout> =
 };
 
 /**
- * Writes texts instead of those that were read. Removes the record with its last texts, and its folder with
- * the last record. @throws ChangedMeanwhileError
+ * Writes a description instead of the one that was read. Removes the record with its last description, and
+ * its folder with the last record. @throws ChangedMeanwhileError
  */
 export const replace = async (
   { storage, path }: StoreLocation,

@@ -3,8 +3,8 @@ import { parsedRecord, recordName } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 
 /**
- * Hidden folder beside files that holds the texts about them. Reserved in every source, whatever its
- * thumbnail settings: these texts cannot be regenerated.
+ * Hidden folder beside files that holds their descriptions. Reserved in every source, whatever its thumbnail
+ * settings: descriptions cannot be regenerated.
  */
 export const ABOUT_FOLDER = '.stowage-about';
 
@@ -21,7 +21,7 @@ const text = z.string().refine((value) => value !== '' && isWithin(value, MOST_T
 const tag = z.string().refine((value) => value !== '' && isWithin(value, MOST_TAG));
 const share = z.number().min(0).max(1);
 
-/** The texts and the focal point of a file. */
+/** The description of a file: its texts and its focal point. */
 export const aboutSchema = z
   .object({
     alt: text.optional().describe('A description of the picture for readers who do not see it.'),
@@ -42,7 +42,7 @@ export type About = Readonly<z.output<typeof aboutSchema>>;
 
 export const ABOUT_FIELDS = Object.keys(aboutSchema.shape) as readonly (keyof About)[];
 
-/** Changes to the texts: undefined keeps a field, null removes it. */
+/** Changes to a description: undefined keeps a field, null removes it. */
 export type AboutPatch = { readonly [Field in keyof About]?: About[Field] | null };
 
 /** Whether all fields are undefined. */
@@ -50,18 +50,18 @@ export const isNothing = (about: AboutPatch): boolean =>
   Object.values(about).every((value) => value === undefined);
 
 export const patched = (about: About, patch: AboutPatch): About => {
-  const words = ABOUT_FIELDS.map((field) => [
+  const fields = ABOUT_FIELDS.map((field) => [
     field,
     patch[field] === undefined ? about[field] : patch[field],
   ]);
-  return Object.fromEntries(words.filter(([, value]) => value !== undefined && value !== null)) as About;
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined && value !== null)) as About;
 };
 
 /** Plain text: removes control characters, and replaces lone surrogates. */
 export const plainText = (value: string): string =>
   value.replaceAll(/\p{Cs}/gu, '\ufffd').replaceAll(/[\0-\u0008\u000b\u000c\u000e-\u001f\u007f]/gu, '');
 
-/** Paths of the records with the texts about the files of a folder, named by a hash of the file's name. */
+/** Paths of the records with the descriptions of a folder's files, named by a hash of the file's name. */
 export const aboutPaths = {
   all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
   record: ({ parent, name }: SourcePath): SourcePath => aboutPaths.all(parent).below(recordName(name)),
@@ -69,7 +69,7 @@ export const aboutPaths = {
 
 const written = z.array(z.object({ name: z.string(), about: aboutSchema }));
 
-/** The texts in a record, with the names of their files; empty when it is not a valid record. */
+/** The descriptions in a record, with the names of their files; empty when it is not a valid record. */
 export type WrittenAbout = z.output<typeof written>;
 
 export const parseAbout = (text: string | undefined): WrittenAbout =>

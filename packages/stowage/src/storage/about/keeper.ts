@@ -37,7 +37,7 @@ const MANY = 256;
 const COPIES_AT_ONCE = 4;
 /** During a copy, number of folders whose lists of records are cached. */
 const MOST_FOLDERS = 64;
-/** Limits of the cache of texts. An entry counts its length as JSON, plus a constant for its path. */
+/** Limits of the cache of descriptions. An entry counts its length as JSON, plus a constant for its path. */
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 60_000 };
 const BYTES_OF_A_KEY = 300;
 
@@ -50,8 +50,8 @@ interface Remembered {
 }
 
 /**
- * Reads and writes the texts about files in all stores. A record belongs to a name, whatever its content; the
- * stages of changes move it along. Undefined means no texts.
+ * Reads and writes the descriptions of files in all stores. A record belongs to a name, whatever its content;
+ * the stages of changes move it along. Undefined means no description.
  */
 export class AboutKeeper {
   readonly #locks = createNameLocks();
@@ -68,15 +68,15 @@ export class AboutKeeper {
     this.#log = log;
   }
 
-  /** Whether this process has recently changed texts in a folder, so that earlier lookups may be outdated. */
+  /** Whether this process has recently changed a description in a folder: earlier lookups may be outdated. */
   isWrittenLately(store: ReadableStore, folder: SourcePath): boolean {
     return this.#written.has(this.#keyOf(store, folder));
   }
 
   /**
-   * The texts about files of one folder, in the order of their names. Costs one request for the folder, and a
-   * read for each file that has texts which are not cached. Texts that the store denies, such as
-   * those of another user after a restore, are left out, which is logged.
+   * The descriptions of files of one folder, in the order of their names. Costs one request for the folder, and
+   * a read for each one that is not cached. Those that the store denies, such as those of another user after a
+   * restore, are left out, which is logged.
    * @throws other errors of the store, the signal's reason
    */
   async of(
@@ -103,17 +103,17 @@ export class AboutKeeper {
     return found;
   }
 
-  /** The texts about one file. @throws errors of the store */
+  /** The description of one file. @throws errors of the store */
   async read(location: StoreLocation): Promise<About | undefined> {
     return (await readSurely(location)).about;
   }
 
-  /** The focal point of a picture. Costs one request, and a read where there are texts about it. */
+  /** The focal point of a picture. Costs one request, and a read where it is described. */
   async focusOf(storage: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
     return (await readOnce({ storage, path }, { signal })).about?.focalPoint;
   }
 
-  /** Changes the texts about a file. Concurrent changes to other fields are kept. */
+  /** Changes the description of a file. Concurrent changes to other fields are kept. */
   patch(
     location: StoreLocation,
     patch: AboutPatch | ((about: About) => AboutPatch),
@@ -130,10 +130,10 @@ export class AboutKeeper {
     return this.#hold(location, () => untilNotOvertaken(attempt));
   }
 
-  /** Sets the texts of a new file. They replace all texts of an earlier file of this name. */
+  /** Sets the description of a new file. It replaces that of an earlier file of this name. */
   set(location: StoreLocation, about: About | undefined): Promise<void> {
     const attempt = async () => {
-      // Unreadable texts stay rather than be lost with a file that may come back from the trash.
+      // An unreadable one stays rather than be lost with a file that may come back from the trash.
       const found = await readOnce(location, { replaces: about !== undefined });
       if (about !== undefined || found.about !== undefined || found.others.length === 0)
         await replace(location, found, about);
@@ -142,8 +142,8 @@ export class AboutKeeper {
   }
 
   /**
-   * Finds texts that an older file left under a name. Returns the function that removes them, to be called
-   * when a new file has the name; texts written in the meantime stay. Undefined when there are none.
+   * Finds a description that an older file left under a name. Returns the function that removes it, to be
+   * called when a new file has the name; one written in the meantime stays. Undefined when there is none.
    */
   async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
     const found = await readOnce(location, { replaces: true });
@@ -156,14 +156,14 @@ export class AboutKeeper {
     await this.set(to, await this.read(from));
   }
 
-  /** Moves the texts of a moved file. At every moment they are at one of the two names at least. */
+  /** Moves the description of a moved file. At every moment it is at one of the two names at least. */
   async moved(from: StoreLocation, to: StoreLocation): Promise<void> {
     if (isSameLocation(from, to) && from.path.name === to.path.name) return;
     if (
       isSameLocation(from, to) ||
       (from.storage === to.storage && aboutPaths.record(from.path).equals(aboutPaths.record(to.path)))
     ) {
-      // The texts stay in the record, where they get the other name.
+      // It stays in the record, where it gets the other name.
       const rename = async (): Promise<void> => {
         const found = await readSurely(from);
         const others = found.others.filter(({ name }) => name !== to.path.name);
@@ -179,7 +179,7 @@ export class AboutKeeper {
     await untilNotOvertaken(attempt, (error) => error instanceof ChangedMeanwhileError);
   }
 
-  /** Copies the texts of all files of a folder that was copied into another store or source. */
+  /** Copies the descriptions of all files of a folder that was copied into another store or source. */
   async carry(from: StorageAdapter, to: StorageAdapter, files: CopiedTree['files']): Promise<void> {
     const folders = new LRUCache<string, Promise<ReadonlySet<string>>>({ max: MOST_FOLDERS });
     const recordsIn = (folder: SourcePath): Promise<ReadonlySet<string>> => {
@@ -232,17 +232,17 @@ export class AboutKeeper {
     return written;
   }
 
-  /** @throws the error, unless the store has only denied texts */
+  /** @throws the error, unless the store has only denied access */
   #leaveOut(store: ReadableStore, folder: SourcePath, error: unknown): undefined {
     if (!isUnreadable(error)) throw error;
     const level = this.#complained.has(store) ? 'debug' : 'warn';
     this.#complained.add(store);
-    this.#log[level]('Words about files cannot be read.', { folder: folder.toString(), error });
+    this.#log[level]('Descriptions of files cannot be read.', { folder: folder.toString(), error });
   }
 
-  /** Removes texts that were read. @throws ChangedMeanwhileError when others have been written since */
+  /** Removes a description that was read. @throws ChangedMeanwhileError when another has been written since */
   #remove(location: StoreLocation, found: FoundAbout): Promise<void> {
-    // Where the record is shared, texts about other files may have been written since.
+    // Where the record is shared, descriptions of other files may have been written since.
     let known = found.others.length === 0 ? found : undefined;
     const attempt = async (): Promise<void> => {
       const now = known ?? (await readOnce(location, { replaces: true }));

@@ -22,7 +22,7 @@ export interface TrashRecord {
   readonly subject: string | undefined;
   /** The file was not removed but replaced by newer content. */
   readonly replaced: boolean;
-  /** The texts about a file; texts about the contents of a folder are inside it. */
+  /** The description of a file; descriptions of the contents of a folder are inside it. */
   readonly about?: About | undefined;
   /** Stat of the item in the trash; undefined when it has just arrived. */
   readonly seen?: Stat | undefined;
