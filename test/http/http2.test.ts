@@ -5,6 +5,7 @@ import {
   type Http2Server,
   type IncomingHttpHeaders,
 } from 'node:http2';
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { createRouter } from 'stowage';
@@ -82,6 +83,17 @@ describe('HTTP/2', () => {
       Buffer.from('{"action":"files"}'),
     );
     expect(json.status).toBe(200);
+  });
+
+  it('stops a refused upload when the client has its answer', async () => {
+    const type = { 'content-type': 'multipart/form-data; boundary=line' };
+    const stream = session.request({ ':method': 'POST', ':path': '/fileUpload', ...type });
+    const file = 'Content-Disposition: form-data; name="files[0]"; filename="a.unknown"';
+    // The client is still sending, and the rest never comes.
+    stream.resume().write(`--line\r\n${file}\r\n\r\n${'x'.repeat(1_000_000)}`);
+    const [{ ':status': status }] = (await once(stream, 'response')) as [Record<string, unknown>];
+    await once(stream, 'close');
+    expect([status, stream.rstCode]).toEqual([403, 0]);
   });
 
   it('answers a refused upload and keeps the connection', async () => {
