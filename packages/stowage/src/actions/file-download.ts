@@ -1,7 +1,5 @@
-import * as z from 'zod';
 import { forEachAtOnce, inSlot } from '../basics/concurrency/queues.ts';
 import { ArchiveLimitError } from '../errors/errors.ts';
-import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Entry } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/folder-view.ts';
@@ -9,7 +7,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { FileResponse } from './responses.ts';
 import { turnOf } from './listing/each-source.ts';
-import { requireOneOrSeveral, severalOf } from './many.ts';
+import { someOfFolder } from './many.ts';
 import { EntryTable } from './listing/entry-table.ts';
 import { PortableNames, zipBatches } from './zip/zip-batches.ts';
 import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
@@ -105,14 +103,7 @@ export const fileDownloadAction = defineAction({
   changes: false,
   // An archive walks folders.
   load: ({ names }) => (names === undefined ? undefined : 'listings'),
-  parameters: z
-    .object({
-      source: sourceField,
-      path: pathField,
-      name: nameField.optional(),
-      names: severalOf(nameField).describe('Files and folders of `path` for one archive.'),
-    })
-    .superRefine(requireOneOrSeveral('name', 'names')),
+  parameters: someOfFolder('Files and folders of `path` for one archive.'),
   // Or application/zip.
   result: { contentType: 'application/*' },
   run: async (context, input) => {

@@ -2,21 +2,14 @@ import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { incomingName, newFolderName, renamedName } from '../changes/new-name.ts';
 import { IntoItselfError } from '../errors/errors.ts';
-import {
-  itemPathField,
-  itemShape,
-  nameField,
-  newNameField,
-  pathField,
-  sourceField,
-} from '../parameters/fields.ts';
+import { itemPathField, itemShape, newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/folder-view.ts';
 import { itemKey, requireBothLocations } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, type ActionResult, defineAction, doneSchema } from './action.ts';
-import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
+import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf, someOfFolder } from './many.ts';
 
 /** `source` is the destination; `fromSource` is the origin, by default the same. */
 const transferParameters = z
@@ -121,14 +114,7 @@ export const folderMoveAction = defineAction({
   run: transfer('move', 'folder'),
 });
 
-const removeParameters = z
-  .object({
-    source: sourceField,
-    path: pathField,
-    name: nameField.optional(),
-    names: severalOf(nameField).describe('Several items of the folder, instead of `name`.'),
-  })
-  .superRefine(requireOneOrSeveral('name', 'names'));
+const removeParameters = someOfFolder('Several items of the folder, instead of `name`.');
 
 /** Files that are removed permanently in parallel. */
 const REMOVED_AT_ONCE = 100;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
+import { itemShape, nameField } from '../parameters/fields.ts';
 import type { ActionContext } from './action.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { BatchResponse, type ItemOutcome } from './responses.ts';
@@ -30,6 +31,12 @@ export const requireOneOrSeveral =
     const message = input[one] === undefined ? 'is required' : `must not be given together with ${several}`;
     context.addIssue({ code: 'custom', path: [one], message });
   };
+
+/** Parameters of actions on one item of a folder or on several. */
+export const someOfFolder = (several: string) =>
+  z
+    .object({ ...itemShape, name: nameField.optional(), names: severalOf(nameField).describe(several) })
+    .superRefine(requireOneOrSeveral('name', 'names'));
 
 const itemResultSchema = z.object({
   name: z.string().describe('The name of the item in the request.'),

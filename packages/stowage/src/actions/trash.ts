@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { inSlot } from '../basics/concurrency/queues.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import { tendTrash } from '../changes/tend-trash.ts';
-import { pathField, sourceField } from '../parameters/fields.ts';
+import { filledField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { forBoth, type KeysByKind, requireReachable, RESTORE_KEYS } from '../view/rights.ts';
@@ -207,10 +207,7 @@ export const trashRestoreAction = defineAction({
   parameters: z.object({
     source: sourceField,
     id: trashIdField,
-    path: z
-      .string()
-      .optional()
-      .transform((text) => (text === '' ? undefined : text))
+    path: filledField
       .pipe(z.union([z.undefined(), pathField]))
       .describe('The target folder; `/` is the root. Default: the former folder.'),
   }),

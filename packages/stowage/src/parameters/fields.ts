@@ -155,12 +155,16 @@ export const itemPathField = parsed((text) => SourcePath.parse(text))
   .meta({ maxLength: MOST_PATH_UNITS })
   .describe('Path of the file or folder, relative to the root of its source.');
 
-/** Name or key of a source; undefined when absent or empty. The source set resolves the alias `default`. */
-export const sourceField = z
+/** A text; undefined when absent or empty. */
+export const filledField = z
   .string()
   .optional()
-  .transform((name) => (name === undefined || name === '' ? undefined : name))
-  .describe('Name of a source. Default: all sources for listings, the first one for other actions.');
+  .transform((text) => (text === '' ? undefined : text));
+
+/** Name or key of a source. The source set resolves the alias `default`. */
+export const sourceField = filledField.describe(
+  'Name of a source. Default: all sources for listings, the first one for other actions.',
+);
 
 /** The name of an existing entry: exactly one path segment, never sanitised. */
 export const nameField = z
@@ -195,9 +199,6 @@ export const optionalTextField = z
 
 /** One of the values, undefined when absent or empty. */
 export const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
-  z
-    .string()
-    .optional()
-    .transform((value) => (value === '' ? undefined : value))
+  filledField
     .pipe(z.enum(values, `must be one of ${values.join(', ')}`).optional())
     .meta({ sent: { type: 'string', enum: values } });

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import * as z from 'zod';
 import { orUndefined } from '../../errors/errors.ts';
 import { choiceField, countField, flagField, isBlank } from '../listing/fields.ts';
-import { choice, pathField, sourceField } from '../../parameters/fields.ts';
+import { choice, filledField, pathField, sourceField } from '../../parameters/fields.ts';
 import { type SourcePath, segmentOf } from '../../storage/source-path.ts';
 
 export interface SearchCursor {
@@ -70,11 +70,8 @@ export const createSearchCursors = (secrets: readonly string[]) => {
 
 export type SearchCursors = ReturnType<typeof createSearchCursors>;
 
-/** A cursor from a response; undefined when absent or empty. */
-export const cursorField = z
-  .string()
-  .optional()
-  .transform((text) => (text === '' ? undefined : text))
+/** A cursor from a response. */
+export const cursorField = filledField
   .meta({ maxLength: MOST_CURSOR_LETTERS })
   .describe('The `cursor` of the previous response. All other parameters must stay the same.');
 
