@@ -17,7 +17,7 @@ import {
   withSource,
   type Row,
 } from './doctor.ts';
-import { runToEnd } from './service.ts';
+import { runToEnd, start } from './service.ts';
 import { answerAll, serveFolder, serveWith } from './web-servers.ts';
 
 useFolders();
@@ -198,6 +198,27 @@ describe('the doctor finds', () => {
   });
 });
 
+/** A configuration with a hook that the check of served files calls. */
+const withHook = async (checkAuthentication: string): Promise<string> => {
+  const file = join(here.folder, 'stowage.mjs');
+  const config = JSON.stringify(withSource({ serve: 'protected' }));
+  await writeFile(
+    file,
+    `export default { config: ${config}, hooks: { checkAuthentication: ${checkAuthentication} } };`,
+  );
+  return file;
+};
+
+/** Lets a second pass in a millisecond. */
+const runClock = (): void => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const clock = setInterval(() => vi.advanceTimersByTime(1000), 1);
+  onTestFinished(() => {
+    clearInterval(clock);
+    vi.useRealTimers();
+  });
+};
+
 describe('stowage doctor', () => {
   it('ends with 0 when all is well, and leaves nothing behind', async () => {
     const origin = await serveFolder(here.root, {
@@ -268,6 +289,26 @@ describe('stowage doctor', () => {
     expect(await readdir(here.root)).toEqual([]);
   });
 
+  it('waits for a hook, whatever that waits for', async () => {
+    const file = await withHook(`() => {
+      setTimeout(() => console.error('still waiting'), 50).unref();
+      return new Promise((resolve) => process.once('SIGINT', () => resolve('guest')));
+    }`);
+    const { child, ended, said } = start(['doctor', '--config', file]);
+    await said(/still waiting/u);
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ status: 130, stderr: 'still waiting\n' });
+    expect(await readdir(here.root)).toEqual([]);
+  });
+
+  it('removes its file where a hook never ends', async () => {
+    const file = await withHook('() => new Promise(() => undefined)');
+    runClock();
+    const findings = await examineService({ ...none, config: file }, new AbortController().signal);
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'unfinished', level: 'broken' }));
+    expect(await readdir(here.root)).toEqual([]);
+  });
+
   it('reports the rest where the files of a source are still looked for after a minute', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -288,12 +329,7 @@ describe('stowage doctor', () => {
 
   it('reports the rest where a store never opens', async () => {
     registerStorageAdapter('never-opens', { create: () => new Promise(() => undefined) });
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const clock = setInterval(() => vi.advanceTimersByTime(1000), 1);
-    onTestFinished(() => {
-      clearInterval(clock);
-      vi.useRealTimers();
-    });
+    runClock();
     const photos = { title: 'Photos', storageAdapter: 'never-opens', serve: 'public' };
     const findings = await examine({ ...healthy(), sources: { photos } });
     expect(findings).toContainEqual(

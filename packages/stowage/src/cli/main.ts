@@ -33,6 +33,8 @@ const INTERRUPTED = 130;
 export const interruptible = async (work: (signal: AbortSignal) => Promise<number>): Promise<number> => {
   const controller = new AbortController();
   const ignore = onStop(() => controller.abort());
+  // Time limits do not keep the process alive, nor does a hook that waits for nothing.
+  const alive = setInterval(() => undefined, 60_000);
   try {
     const status = await work(controller.signal);
     return controller.signal.aborted ? INTERRUPTED : status;
@@ -40,6 +42,7 @@ export const interruptible = async (work: (signal: AbortSignal) => Promise<numbe
     if (controller.signal.aborted) return INTERRUPTED;
     throw error;
   } finally {
+    clearInterval(alive);
     ignore();
   }
 };

@@ -272,7 +272,8 @@ export const probeStore = async (
       return true;
     };
     done.push(await attempt('read', read));
-    await whileThere(probe);
+    // Hooks of the host do not know the signal.
+    await orAborted(whileThere(probe), signal);
   } finally {
     // A failed write may have succeeded in the store nevertheless.
     const removed = await attempt('remove', () => removeProbe(storage, path).then(() => true));
