@@ -17,6 +17,7 @@ import {
   withSource,
   type Row,
 } from './doctor.ts';
+import { makeCertificate, startTlsFront } from '../../tools/test-servers/tls-front.ts';
 import { runToEnd, start } from './service.ts';
 import { answerAll, serveFolder, serveWith } from './web-servers.ts';
 
@@ -130,7 +131,7 @@ const addresses: readonly Row[] = [
     async () => atOrigin(await answerAll(200, '<!doctype html>')),
     'baseurl',
     'broken',
-    /something else than the file/u,
+    /responds with something else than the file/u,
     /before the routes of the page/u,
   ],
   [
@@ -148,6 +149,18 @@ const addresses: readonly Row[] = [
     'broken',
     /responds with 302/u,
     /after the redirect/u,
+  ],
+  [
+    'a certificate that is not trusted',
+    async () => {
+      const front = await startTlsFront(await makeCertificate(), closed);
+      onTestFinished(() => front.close());
+      return atOrigin(front.origin);
+    },
+    'baseurl',
+    'broken',
+    /does not respond: .*self-signed certificate/u,
+    /a certificate that is trusted/u,
   ],
   [
     'files without nosniff',
@@ -198,14 +211,11 @@ describe('the doctor finds', () => {
   });
 });
 
-/** A configuration with a hook that the check of served files calls. */
-const withHook = async (checkAuthentication: string): Promise<string> => {
+/** A configuration of a protected source, with hooks. */
+const withHooks = async (hooks: string): Promise<string> => {
   const file = join(here.folder, 'stowage.mjs');
   const config = JSON.stringify(withSource({ serve: 'protected' }));
-  await writeFile(
-    file,
-    `export default { config: ${config}, hooks: { checkAuthentication: ${checkAuthentication} } };`,
-  );
+  await writeFile(file, `export default { config: ${config}, hooks: ${hooks} };`);
   return file;
 };
 
@@ -266,7 +276,8 @@ describe('stowage doctor', () => {
 
   it.each([
     [['--page-origin', 'www.example.com'], '--page-origin needs an origin such as https://www.example.com'],
-    [['--url', 'ftp://a'], '--url needs an http or https URL.'],
+    [['--url', 'ftp://a'], '--url needs an http or https URL, without a login or query.'],
+    [['--url', 'https://a:b@c'], '--url needs an http or https URL, without a login or query.'],
     [['--form-size', 'much'], '--form-size needs a size such as 20mb.'],
     [['--host', 'a'], 'doctor does not take --host.'],
   ])('ends with 2 for %j', async (words, message) => {
@@ -289,20 +300,26 @@ describe('stowage doctor', () => {
     expect(await readdir(here.root)).toEqual([]);
   });
 
+  it('checks the configured sources, whatever resolveSources returns', async () => {
+    const file = await withHooks(`{ resolveSources: () => ({ id: 'a', sources: {} }) }`);
+    const findings = await examineService({ ...none, config: file }, new AbortController().signal);
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'serve', level: 'ok' }));
+  });
+
   it('waits for a hook, whatever that waits for', async () => {
-    const file = await withHook(`() => {
+    const file = await withHooks(`{ checkAuthentication() {
       setTimeout(() => console.error('still waiting'), 50).unref();
       return new Promise((resolve) => process.once('SIGINT', () => resolve('guest')));
-    }`);
-    const { child, ended, said } = start(['doctor', '--config', file]);
-    await said(/still waiting/u);
-    child.kill('SIGINT');
-    expect(await ended).toMatchObject({ status: 130, stderr: 'still waiting\n' });
+    } }`);
+    const doctor = start(['doctor', '--config', file]);
+    await doctor.said(/still waiting/u);
+    doctor.child.kill('SIGINT');
+    expect(await doctor.ended).toMatchObject({ status: 130, stderr: 'still waiting\n' });
     expect(await readdir(here.root)).toEqual([]);
   });
 
   it('removes its file where a hook never ends', async () => {
-    const file = await withHook('() => new Promise(() => undefined)');
+    const file = await withHooks('{ checkAuthentication: () => new Promise(() => undefined) }');
     runClock();
     const findings = await examineService({ ...none, config: file }, new AbortController().signal);
     expect(findings).toContainEqual(expect.objectContaining({ check: 'unfinished', level: 'broken' }));

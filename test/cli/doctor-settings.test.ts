@@ -422,6 +422,20 @@ describe('the doctor finds', () => {
     );
   });
 
+  it('no fault of a form that takes its time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const url = await proxyTo(await running(), {
+      meddle: (incoming) => {
+        if (Number(incoming.headers['content-length'] ?? 0) > 1024 ** 2) vi.advanceTimersByTime(12_000);
+        return false;
+      },
+    });
+    expect(await examine(healthy(), { url, formSize: '2mb' })).toContainEqual(
+      expect.objectContaining({ check: 'service.form', level: 'ok' }),
+    );
+  });
+
   it.skipIf(!hasClamd)(`a clamd that takes less than it would get${needsClamd}`, async () => {
     const clamd = await startClamd();
     onTestFinished(() => clamd.stop());

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startFtpStub } from '../../tools/test-servers/ftp-stub.ts';
 import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { makeCertificate, startTlsFront } from '../../tools/test-servers/tls-front.ts';
 import {
   closed,
   examine,
@@ -248,6 +249,22 @@ describe('the doctor finds', () => {
     expect(found.map(({ level, text, fix }) => `${level}: ${text} ${fix ?? ''}`)).toContainEqual(
       expect.stringMatching(/^broken: .*does not offer TLS.* sources\.photos\.ftp\.tls/u),
     );
+  });
+
+  it('a store that is full', async () => {
+    const webdav = { url: `${await answerAll(507)}/` };
+    const photos = { title: 'Files', storageAdapter: 'webdav', serve: 'public', webdav };
+    const found = await examine({ ...healthy(), sources: { photos } });
+    expect(found.find(({ check }) => check === 'store.write')?.fix).toMatch(
+      /^Make room in the store of sources\.photos\.webdav/u,
+    );
+  });
+
+  it('a certificate that is not trusted', async () => {
+    const front = await startTlsFront(await makeCertificate(), closed);
+    onTestFinished(() => front.close());
+    const broken = (await examine(s3(front.origin))).filter(({ level }) => level === 'broken');
+    expect(broken[0]?.fix).toMatch(/certificate that is trusted .* sources\.photos\.s3\.ca/u);
   });
 
   it('a server that cannot be reached, once', async () => {

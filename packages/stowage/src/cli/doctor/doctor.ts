@@ -33,8 +33,11 @@ const readOptions = ({ config, pageOrigin, url, formSize }: DoctorOptions): Ques
   const page = pageOrigin === undefined ? undefined : parseOrigin(pageOrigin.replace(/\/$/u, ''));
   if (pageOrigin !== undefined && page === undefined)
     throw new UsageError('--page-origin needs an origin such as https://www.example.com');
-  if (url !== undefined && (!URL.canParse(url) || !/^https?:$/u.test(new URL(url).protocol)))
-    throw new UsageError('--url needs an http or https URL.');
+  if (
+    url !== undefined &&
+    (!URL.canParse(url) || !/^https?:\/\/[^/@?#]+(?:\/[^?#]*)?$/u.test(new URL(url).href))
+  )
+    throw new UsageError('--url needs an http or https URL, without a login or query.');
   const size = formSize === undefined ? undefined : parseByteSize(formSize);
   if (formSize !== undefined && size === undefined)
     throw new UsageError('--form-size needs a size such as 20mb.');
@@ -134,7 +137,9 @@ const examine = async (
   if (sources.length > 0 || all.length === 0) {
     const log = createSilentLogger();
     const seen = withSources(definition, sources);
-    const connector = createConnector(seen.config, seen.hooks, { logger: log, isInspection: true });
+    // The configured sources are checked, not those of a tenant.
+    const hooks = { ...seen.hooks, resolveSources: () => null };
+    const connector = createConnector(seen.config, hooks, { logger: log, isInspection: true });
     const unguarded = createUnguarded(seen, log);
     const app = { fetch: toFetchHandler(connector.handle), urlFor: connector.urlFor };
     const group = createSourceGroup(sources, { factories: checked.factories, log, sweeps: false });

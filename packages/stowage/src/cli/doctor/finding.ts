@@ -77,3 +77,9 @@ export const reasonOf = (error: unknown): string => {
   }
   return words.length === 0 ? String(error) : oneLine(words.slice(0, 4).join('; ')).slice(0, 200);
 };
+
+/** Matches reasons that concern the certificate of a server. */
+export const UNTRUSTED = /(?:self-signed|first|issuer) certificate|certificate(?:'s| has)|SELF_SIGNED|CERT_/u;
+/** Fixes them, where no setting names the authorities. */
+export const TRUSTED =
+  'Give the server a certificate that is trusted for this host, with all intermediate ones.';

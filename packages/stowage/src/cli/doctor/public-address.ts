@@ -2,7 +2,7 @@ import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import type { App } from '../../app.ts';
 import { givesUrls } from '../../adapters/table.ts';
 import type { SourceConfig } from '../../config/types.ts';
-import { reasonOf, type Findings } from './finding.ts';
+import { reasonOf, TRUSTED, UNTRUSTED, type Findings } from './finding.ts';
 import type { Probe } from './store-checks.ts';
 
 /** Addresses from the command line. */
@@ -23,11 +23,24 @@ export interface Search {
 }
 
 const REQUEST_MS = 10_000;
+/** 4 Mbit/s. */
+const SLOWEST_BYTES_PER_MS = 500;
 
-/** Sends a request with a time limit. Follows no redirect: a login page must be detected. */
-export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = {}): Promise<Response> =>
+/**
+ * Sends a request of so many bytes with a time limit. Follows no redirect: a login page must be detected.
+ */
+export const ask = (
+  url: URL | string,
+  signal: AbortSignal,
+  init: RequestInit = {},
+  bytes = 0,
+): Promise<Response> =>
   // The limit includes reading the body.
-  fetch(url, { redirect: 'manual', ...init, signal: new TimeLimit(REQUEST_MS, signal).signal });
+  fetch(url, {
+    redirect: 'manual',
+    ...init,
+    signal: new TimeLimit(REQUEST_MS + bytes / SLOWEST_BYTES_PER_MS, signal).signal,
+  });
 
 const START = 500;
 
@@ -76,7 +89,7 @@ const checkResponse = async (url: URL, response: Response, { config, probe, find
     return findings.ok('baseurl', `${config.baseurl ?? ''} refuses strangers`);
   if (status !== 200 || text !== probe.content) {
     const result =
-      status === 200 ? 'with something else than the file' : `${String(status)} for a file that is there`;
+      status === 200 ? 'something else than the file' : `${String(status)} for a file that is there`;
     return findings.broken('baseurl', `${at} responds with ${result}`, fixOf(status, text, config));
   }
   findings.ok('baseurl', `browsers can read files at ${config.baseurl ?? at}`);
@@ -120,10 +133,13 @@ export const checkBaseurl = async (search: Search, addresses: Addresses): Promis
     if (page !== undefined) checkPage(url, response, page, findings);
   } catch (error) {
     signal.throwIfAborted();
+    const reason = reasonOf(error);
     findings.broken(
       'baseurl',
-      `${url.origin} does not respond: ${reasonOf(error)}`,
-      `Start the web server behind sources.${config.key}.baseurl, or correct it.`,
+      `${url.origin} does not respond: ${reason}`,
+      UNTRUSTED.test(reason)
+        ? TRUSTED
+        : `Start the web server behind sources.${config.key}.baseurl, or correct it.`,
     );
   }
 };

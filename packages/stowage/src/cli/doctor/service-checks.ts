@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts';
 import { readVersion } from '../../version.ts';
-import { reasonOf, type Findings } from './finding.ts';
+import { reasonOf, TRUSTED, UNTRUSTED, type Findings } from './finding.ts';
 import { ask } from './public-address.ts';
 
 /** The running service under its public URL, and the findings about it. */
@@ -62,8 +62,8 @@ const checkPing = async ({ url, onlyPOST, findings, signal }: RunningService): P
   return true;
 };
 
-const askPing = async (url: URL, signal: AbortSignal, init: RequestInit) => {
-  const response = await ask(new URL('ping', url), signal, init);
+const askPing = async (url: URL, signal: AbortSignal, init: RequestInit, bytes?: number) => {
+  const response = await ask(new URL('ping', url), signal, init, bytes);
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
@@ -94,7 +94,7 @@ const checkFormSize = async (service: RunningService): Promise<void> => {
   const body = new FormData();
   body.set('files[0]', new Blob([new Uint8Array(formSize)]), 'doctor.bin');
   try {
-    const { status, text } = await askPing(url, signal, { method: 'POST', body });
+    const { status, text } = await askPing(url, signal, { method: 'POST', body }, formSize);
     if (isPing(status, text)) findings.ok('service.form', `${form} gets through`);
     else if (takesParts)
       findings.risk(
@@ -165,7 +165,8 @@ export const checkService = async (service: RunningService, page: string | undef
     await checkFormSize(service);
   } catch (error) {
     service.signal.throwIfAborted();
-    const text = `${service.url.href} does not respond: ${reasonOf(error)}`;
-    service.findings.broken('service', text, 'Start the service, or correct --url.');
+    const reason = reasonOf(error);
+    const fix = UNTRUSTED.test(reason) ? TRUSTED : 'Start the service, or correct --url.';
+    service.findings.broken('service', `${service.url.href} does not respond: ${reason}`, fix);
   }
 };

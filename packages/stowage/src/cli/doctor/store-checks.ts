@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { SourceConfig } from '../../config/types.ts';
 import { ifMissing, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
-import { type Findings, reasonOf } from './finding.ts';
+import { type Findings, reasonOf, UNTRUSTED } from './finding.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
@@ -41,6 +41,14 @@ const DENIED = /^denied: /u;
 
 const LOGIN: Advice = [DENIED, 'Correct the login of WHERE, or give this user more rights there.'];
 const HOST: Advice = [ANY, 'Correct host, port or directory of WHERE, or start the server that it names.'];
+/** Those of all stores that are reached over the network. */
+const REMOTE: readonly Advice[] = [
+  [
+    UNTRUSTED,
+    'Give the server a certificate that is trusted for this host, or name who has signed it in WHERE.ca.',
+  ],
+  [/STORAGE_FULL/u, 'Make room in the store of WHERE, or raise its quota.'],
+];
 
 /** Fixes by adapter: the first that matches. WHERE stands for the key, RIGHT for the permission. */
 const ADVICE: Readonly<Record<Exclude<BuiltInName, 'memory'>, readonly Advice[]>> = {
@@ -86,15 +94,7 @@ const ADVICE: Readonly<Record<Exclude<BuiltInName, 'memory'>, readonly Advice[]>
     LOGIN,
     HOST,
   ],
-  ftp: [
-    [/does not offer TLS/u, 'Let the server offer TLS; without it WHERE.tls is false.'],
-    [
-      /CERT|ISSUER/u,
-      'Give the server a certificate that is trusted for this host, or name who has signed it in WHERE.ca.',
-    ],
-    LOGIN,
-    HOST,
-  ],
+  ftp: [[/does not offer TLS/u, 'Let the server offer TLS; without it WHERE.tls is false.'], LOGIN, HOST],
 };
 
 /** One line that fixes a failed operation of a source. */
@@ -102,8 +102,9 @@ export const adviceFor = (config: SourceConfig, right: Right, error: unknown): s
   const { key, storageAdapter, root = '' } = config;
   if (error instanceof UnsupportedError) return 'npm install what is named here';
   const reason = `${error instanceof StorageDeniedError ? 'denied: ' : ''}${reasonOf(error)}`;
-  const advice = new Map(Object.entries(ADVICE)).get(storageAdapter);
-  const [, fix = 'Correct WHERE.'] = advice?.find(([one]) => one.test(reason)) ?? [];
+  const own = new Map(Object.entries(ADVICE)).get(storageAdapter) ?? [];
+  const advice = storageAdapter === 'local' ? own : [...REMOTE, ...own];
+  const [, fix = 'Correct WHERE.'] = advice.find(([one]) => one.test(reason)) ?? [];
   const words: Readonly<Record<string, string>> = {
     WHERE: `sources.${key}.${storageAdapter === 'local' ? 'root' : storageAdapter}`,
     RIGHT: WORDS[storageAdapter]?.[right] ?? right,
