@@ -152,8 +152,8 @@ export interface TusPath {
 }
 
 /**
- * The upload that a URL means, or the route itself; undefined for other URLs. Only below an unknown prefix, which
- * may end with the name of the route, must an id have the right form.
+ * The upload that a URL means, or the route itself; undefined for other URLs. Only below an unknown prefix,
+ * which may end with the name of the route, must an id have the right form.
  */
 export const findTusPath = (
   { url, isExact = false }: ConnectorRequest,

@@ -163,8 +163,8 @@ export const send = async (
     await drained;
     response.end();
   }
-  // HTTP/2 can stop this request and preserve the connection. Not together with the response, which many clients would
-  // lose then: when they acknowledge a ping, they have received it.
+  // HTTP/2 can stop this request and preserve the connection. Not together with the response, which many clients
+  // would lose then: when they acknowledge a ping, they have received it.
   if (unread && stream !== undefined)
     stream.session?.ping(() => {
       stream.close();
