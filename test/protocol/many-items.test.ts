@@ -128,6 +128,20 @@ describe('several items at once', () => {
     expect(await service.source('files').paths()).toEqual(['a.txt', 'b.txt']);
   });
 
+  it('names an item that is missing beside all other problems', async () => {
+    const service = await startService();
+    for (const [action, item] of [
+      ['fileMove', 'The item is required.'],
+      ['folderRemove', 'The name is required.'],
+      ['fileDownload', 'The name is required.'],
+    ] as const) {
+      const { status, messages } = await service.call(action, { path: '../x' });
+      expect([status, messages]).toEqual([400, ['The path leaves the source.', item]]);
+      const wrong = await service.call(action, { path: '../x', name: '..', from: '..' });
+      expect(wrong.messages).toHaveLength(2);
+    }
+  });
+
   it('refuses more than a thousand', async () => {
     const service = await startService();
     await service.source('files').put({ '1.txt': 'a' });

@@ -20,7 +20,7 @@ const transferParameters = z
     from: itemPathField.optional(),
     froms: severalOf(itemPathField).describe('Several files or folders, instead of `from`.'),
   })
-  .superRefine(requireOneOrSeveral('from', 'froms'));
+  .superRefine(...requireOneOrSeveral('from', 'froms'));
 
 interface Way {
   readonly from: SourceView;

@@ -20,23 +20,29 @@ export const severalOf = <Field extends z.ZodType>(field: Field) =>
     )
     .optional();
 
-/** Rejects a request that names one item and several, or none. */
-export const requireOneOrSeveral =
-  <One extends string, Several extends string>(one: One, several: Several) =>
-  (
-    input: Readonly<Partial<Record<One | Several, unknown>>>,
-    context: { readonly addIssue: (issue: { code: 'custom'; path: string[]; message: string }) => void },
-  ): void => {
-    if ((input[one] === undefined) !== (input[several] === undefined)) return;
-    const message = input[one] === undefined ? 'is required' : `must not be given together with ${several}`;
-    context.addIssue({ code: 'custom', path: [one], message });
-  };
+/** Arguments of `superRefine` that reject a request which names one item and several, or none. */
+export const requireOneOrSeveral = <One extends string, Several extends string>(one: One, several: Several) =>
+  [
+    (
+      input: Readonly<Partial<Record<One | Several, unknown>>>,
+      context: { readonly addIssue: (issue: { code: 'custom'; path: string[]; message: string }) => void },
+    ): void => {
+      if ((input[one] === undefined) !== (input[several] === undefined)) return;
+      const message = input[one] === undefined ? 'is required' : `must not be given together with ${several}`;
+      context.addIssue({ code: 'custom', path: [one], message });
+    },
+    // Also beside problems of other parameters: the response lists every problem.
+    {
+      when: ({ issues }: z.core.ParsePayload): boolean =>
+        !issues.some(({ path: [name] = [] }) => name === one || name === several),
+    },
+  ] as const;
 
 /** Parameters of actions on one item of a folder or on several. */
 export const someOfFolder = (several: string) =>
   z
     .object({ ...itemShape, name: nameField.optional(), names: severalOf(nameField).describe(several) })
-    .superRefine(requireOneOrSeveral('name', 'names'));
+    .superRefine(...requireOneOrSeveral('name', 'names'));
 
 const itemResultSchema = z.object({
   name: z.string().describe('The name of the item in the request.'),
