@@ -146,6 +146,14 @@ describe('the configuration', () => {
     expect((await runToEnd(['check-config'])).stdout).toContain('The configuration is valid.');
   });
 
+  it('has no key twice, of which JSON would keep the last alone', async () => {
+    const rules = '{\n  "accessControl": [{ "CHANGE": false }], "title": "{", "pdf": { "title": "\\"" },';
+    const file = await folder.config(`${rules}\n  "accessControl": []\n}`);
+    const { status, stderr } = await runToEnd(['check-config', '--config', file]);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/\(line 3, column 3\): an object has the same key twice/u);
+  });
+
   it('is UTF-8, which may begin with a byte order mark', async () => {
     const file = join(folder.path, 'marked.json');
     await writeFile(file, `\uFEFF${JSON.stringify(good())}`);

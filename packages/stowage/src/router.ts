@@ -35,7 +35,7 @@ export interface Router {
   readonly linksIn: LinksIn;
   /**
    * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
-   * later requests get 503.
+   * later requests get 503. Running ones may take 12 seconds to end, so their hooks must not wait for it.
    */
   close(): Promise<void>;
 }

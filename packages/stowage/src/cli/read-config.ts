@@ -24,11 +24,27 @@ const positionOf = (text: string, message: string): string => {
   return ` (line ${String(lines.length)}, column ${String((lines.at(-1)?.length ?? 0) + 1)})`;
 };
 
+/** Rejects a key that its object has already: JSON.parse would drop the earlier value, such as access rules. */
+const refuseRepeatedKeys = (json: string): void => {
+  const open: Set<string>[] = [];
+  const tokens = json.matchAll(/"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}]/gu);
+  for (const { 0: token, 1: key = '', 2: colon, index } of tokens) {
+    if (token === '{') open.push(new Set());
+    if (token === '}') open.pop();
+    if (colon === undefined) continue;
+    if (open.at(-1)?.has(key) === true)
+      throw new SyntaxError(`an object has the same key twice, again at position ${String(index)}`);
+    open.at(-1)?.add(key);
+  }
+};
+
 const parseJson = (name: string, text: string): unknown => {
   // Some editors write a byte order mark into UTF-8 files.
   const json = text.replace(/^\uFEFF/u, '');
   try {
-    return JSON.parse(json);
+    const value: unknown = JSON.parse(json);
+    refuseRepeatedKeys(json);
+    return value;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     // Node quotes a part of the text, and a configuration may contain passwords.
