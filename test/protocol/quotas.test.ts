@@ -252,14 +252,15 @@ describe('quota', () => {
     await quotas.close();
   });
 
-  it.each(['outside of', 'during'])(
-    'counts a file when the store does not say whether it has it, also %s a count',
-    async (when) => {
+  it.each(['at once', 'later'])(
+    'counts a file of which the store does not say whether it has it, and which arrives %s',
+    async (arrives) => {
       vi.useFakeTimers({ toFake: ['Date'] });
       onTestFinished(() => void vi.useRealTimers());
       const memory = new MemoryAdapter();
-      const write: StorageAdapter['write'] = async (...given) => {
-        await memory.write(...given);
+      const write: StorageAdapter['write'] = async (path, content, options) => {
+        if (arrives === 'later') content.resume();
+        else await memory.write(path, content, options);
         throw new StorageTimeoutError();
       };
       const [hasListed, listed] = gateOf();
@@ -272,20 +273,29 @@ describe('quota', () => {
         await gate;
       };
       const storage = withFaults(replacing(memory, { write, list }), [], { hide: ['stage'] });
-      registerStorageAdapter(`silent ${when} a count`, { create: () => storage });
-      const source = { storageAdapter: `silent ${when} a count`, root: undefined };
+      registerStorageAdapter(`silent, ${arrives}`, { create: () => storage });
+      const source = { storageAdapter: `silent, ${arrives}`, root: undefined };
       const service = await start({ files: 1 }, { sources: { files: source } });
       expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
-      if (when === 'during') {
+      if (arrives === 'at once') {
+        // A count is running, which has seen the folder without the file.
         isHeld = true;
         vi.setSystemTime(Date.now() + 16 * 60_000);
         await quotaOf(service);
         await hasListed;
       }
+      const uploadAgain = async () => refused(await upload(service, 'b.txt', 1));
       expect((await upload(service, 'a.txt', 1)).status).toBe(500);
       expect(await quotaOf(service)).toMatchObject({ usedFiles: 1 });
       goOn();
-      expect(refused(await upload(service, 'b.txt', 1))).toEqual(QUOTA);
+      expect(await uploadAgain()).toEqual(QUOTA);
+      if (arrives === 'later') await put(memory, 'a.txt', 'a');
+      vi.setSystemTime(Date.now() + 61_000);
+      // Counted again.
+      expect(await uploadAgain()).toEqual(QUOTA);
+      await memory.removeFile(SourcePath.root.child('a.txt'));
+      vi.setSystemTime(Date.now() + 16 * 60_000);
+      expect(await uploadAgain()).toEqual([500, 'STORAGE_TIMEOUT']);
     },
   );
 

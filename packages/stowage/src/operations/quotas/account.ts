@@ -67,7 +67,7 @@ const plus = (one: Measure, other: Measure): Measure => ({
 });
 
 /** A smaller replacement frees space only when it is stored. */
-export const atLeastNothing = (change: Measure): Measure => largerOf(change, NOTHING);
+const atLeastNothing = (change: Measure): Measure => largerOf(change, NOTHING);
 
 /** Marks an unknown change in usage: the next use counts the source. */
 export const markStale = <Known extends Pick<Account, 'dueAt'>>(account: Known, now: number): Known => ({

@@ -10,7 +10,6 @@ import { SourcePath } from '../../storage/source-path.ts';
 import {
   type Account,
   accountAt,
-  atLeastNothing,
   counted,
   doesNotFit,
   fits,
@@ -50,7 +49,7 @@ interface RoomOptions {
 }
 
 /** A change, which calls `onUncertain` before it fails if the store may have carried it out nevertheless. */
-export type Work<T> = (onUncertain: () => void) => Promise<T>;
+export type Work<T> = (onUncertain: () => unknown) => Promise<T>;
 
 interface Verdict {
   readonly taken: Measure;
@@ -172,8 +171,8 @@ export class Quotas {
   }
 
   /**
-   * Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`, else an
-   * uncertain change counts as done where it adds something, until the next count: a running one may miss it.
+   * Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. The store may
+   * still carry out an uncertain change: what it adds stays reserved for a minute, like that of a killed process.
    */
   async #settling<T>(own: KeptRoom, change: () => Measure, work: Work<T>, before?: KeptRoom) {
     const { id, key, need } = own;
@@ -182,10 +181,7 @@ export class Quotas {
     let kept = before;
     let isUncertain = false;
     try {
-      const result = await work(() => {
-        isUncertain = true;
-        if (before === undefined) done = atLeastNothing(need);
-      });
+      const result = await work(() => (isUncertain = true));
       done = change();
       kept = undefined;
       return result;
@@ -193,7 +189,9 @@ export class Quotas {
       // The space may have been released meanwhile.
       if (!this.#own.delete(id)) kept = undefined;
       if (kept !== undefined) this.#own.set(id, kept);
+      const mayBeAdded = isUncertain && before === undefined && (need.bytes > 0 || need.files > 0);
       await this.#note(key, (account, now) => {
+        if (mayBeAdded) return withReserved(account, id, need, now);
         const after = settled(account, id, done, now);
         const rest = isUncertain ? markStale(after, now) : after;
         return kept === undefined ? rest : withReserved(rest, id, kept.need, now);
