@@ -228,6 +228,31 @@ it('a folder that moves away before a picture in it is replaced does not come ag
   expect(await service.source('files').paths()).toEqual(['b/', 'b/p.jpg']);
 });
 
+it('a folder whose rename waits for a removal lets the hook of that copy into it', async () => {
+  let renaming: Promise<Answer> | undefined;
+  let copied: Answer | undefined;
+  const service = await startService(
+    { extensions: ['txt'] },
+    {
+      beforeEvent: async ({ type }) => {
+        if (type !== 'file.removed') return;
+        renaming = service.call('folderRename', { name: 'all', newname: 'gone' });
+        for (let turns = 0; turns < TURNS; turns += 1) await turn();
+        copied = await service.call('fileCopy', { path: 'all/backup', from: 'all/tree/0.txt' });
+      },
+    },
+  );
+  await service.source('files').put({ 'all/tree/0.txt': 'content', 'all/backup/': '' });
+  const removed = await service.call('fileRemove', { path: 'all/tree', name: '0.txt' });
+  expect([removed.status, copied?.status, (await renaming)?.status]).toEqual([200, 200, 200]);
+  expect(await service.source('files').paths()).toEqual([
+    'gone/',
+    'gone/backup/',
+    'gone/backup/0.txt',
+    'gone/tree/',
+  ]);
+});
+
 it('a folder stays until the texts about a copy have come', async () => {
   const memory = new MemoryAdapter();
   let renaming: Promise<Answer> | undefined;

@@ -137,7 +137,9 @@ const folder: Stage = async (context, change, next) => {
     ...one,
     path: one.path.below(randomUUID()),
   }));
-  return locks.hold(kept, { isOfFile: true, isLast: true, signal: context.signal }, async (hasWaited) => {
+  // A copy may come from the hook of a change for which a move of the folder waits.
+  const options = { isOfFile: true, isLast: change.type !== 'copy', signal: context.signal };
+  return locks.hold(kept, options, async (hasWaited) => {
     const isStale = hasWaited || kept.some(locks.mayHaveLeft);
     if (isStale) open.forget(path);
     // A file that is replaced is looked up again, but its original may be stored before that.
