@@ -260,11 +260,32 @@ describe('the doctor finds', () => {
     );
   });
 
-  it('a certificate that is not trusted', async () => {
+  it.each([
+    ['redirects to a bucket right', false, 'ok', /redirects to the bucket, which responds/u],
+    [
+      'redirects to a bucket that refuses its visitors',
+      true,
+      'broken',
+      /leads to something else: .*AccessDenied/u,
+    ],
+  ] as const)('%s', async (_title, isRefused, level, text) => {
+    const config = await bucketBut((_method, url) =>
+      isRefused && url.searchParams.has('X-Amz-Signature') ? denied : undefined,
+    );
+    const { photos } = config['sources'] as { photos: Config };
+    const sources = { photos: { ...photos, delivery: 'redirect' } };
+    expect(await examine({ ...config, sources })).toContainEqual(
+      expect.objectContaining({ check: 'serve', level, text: expect.stringMatching(text) as string }),
+    );
+  });
+
+  it('a certificate that is not trusted, once', async () => {
     const front = await startTlsFront(await makeCertificate(), closed);
     onTestFinished(() => front.close());
     const broken = (await examine(s3(front.origin))).filter(({ level }) => level === 'broken');
-    expect(broken[0]?.fix).toMatch(/certificate that is trusted .* sources\.photos\.s3\.ca/u);
+    expect(broken.map(({ fix }) => fix)).toEqual([
+      expect.stringMatching(/certificate that is trusted .* sources\.photos\.s3\.ca/u),
+    ]);
   });
 
   it('a server that cannot be reached, once', async () => {

@@ -217,9 +217,9 @@ const notePromises = ({ capabilities }: StorageAdapter, findings: Findings): voi
   if (missing !== '') findings.note('store.promises', `the store does not promise ${missing}`);
 };
 
-/** A missing bucket, or an unreachable service: every other step fails for the same reason. */
+/** A missing bucket or package, or an unreachable service: every other step fails for the same reason. */
 const FAILS_ALL =
-  /NoSuchBucket|ContainerNotFound|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/u;
+  /NoSuchBucket|ContainerNotFound|UNSUPPORTED|certificate|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/u;
 
 export interface Probing {
   readonly findings: Findings;
