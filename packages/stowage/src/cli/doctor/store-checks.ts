@@ -45,7 +45,7 @@ const HOST: Advice = [ANY, 'Correct host, port or directory of WHERE, or start t
 const REMOTE: readonly Advice[] = [
   [
     UNTRUSTED,
-    'Give the server a certificate that is trusted for this host, or name who has signed it in WHERE.ca.',
+    'Give the server a certificate that is trusted for this host, or set WHERE.ca to the certificate of its authority.',
   ],
   [/STORAGE_FULL/u, 'Make room in the store of WHERE, or raise its quota.'],
 ];

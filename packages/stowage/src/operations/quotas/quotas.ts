@@ -171,8 +171,9 @@ export class Quotas {
   }
 
   /**
-   * Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. The store may
-   * still carry out an uncertain change: what it adds stays reserved for a minute, like that of a killed process.
+   * Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. The
+   * store may still carry out an uncertain change: what it adds stays reserved for a minute, like that of a
+   * killed process.
    */
   async #settling<T>(own: KeptRoom, change: () => Measure, work: Work<T>, before?: KeptRoom) {
     const { id, key, need } = own;
