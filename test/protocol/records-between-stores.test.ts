@@ -202,7 +202,7 @@ describe('a file whose description cannot be read', () => {
     form.append('files[0]', new Blob(['new']), 'a.txt');
     expect((await fetch(`${service.url}/fileReplace`, { method: 'POST', body: form })).status).toBe(200);
     await done(service, 'fileRemove', { name: 'a.txt' });
-    expect(warnings.join()).toMatch(/cannot be read, and do not go into the trash/u);
+    expect(warnings.join()).toMatch(/cannot be read, and does not go into the trash/u);
     const [{ id = '' } = {}] = (await done(service, 'trashList', {}))['items'] as { id: string }[];
     await done(service, 'trashRestore', { id });
     expect((await done(service, 'trashList', {}))['items']).not.toContainEqual(
