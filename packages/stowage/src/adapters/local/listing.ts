@@ -126,8 +126,29 @@ export const statSeveral = async (
 
 // For larger folders the thread is cheaper than callbacks in this thread.
 const SMALL_FOLDER = 64;
+const PAGE = 2000;
 
 type Pages = AsyncGenerator<readonly Entry[], void, undefined>;
+
+/** Lists in pages without the thread, if it cannot be started. Holds the names of the whole folder. */
+async function* listDirectly(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
+  const found = await attempt('list', options, () =>
+    store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) => readListedNames(folder)),
+  );
+  const { entries: names, omitted }: Shown<ListedName> = found ?? { entries: [], omitted: 0 };
+  let more = 0;
+  for (let start = 0; start < names.length; start += PAGE) {
+    const page = await attempt('list', options, () =>
+      // Opened for each page: a listing that is not consumed must not hold a handle.
+      store.walker.within(path, {}, ({ folder }) =>
+        describeNames(folder, names.slice(start, start + PAGE), options.detail, options.signal),
+      ),
+    );
+    more += page.omitted;
+    if (page.entries.length > 0) yield page.entries;
+  }
+  if (omitted + more > 0) options.onOmitted?.(omitted + more);
+}
 
 /** Lists with the thread. @throws ScanThreadMissing, errors of the system */
 const scanned = ({ root, walker, scans }: LocalStore, diskNames: readonly string[], options: ListOptions) => {
@@ -146,20 +167,15 @@ async function* listByThread(
   } catch (error) {
     options.signal?.throwIfAborted();
     if (!(error instanceof ScanThreadMissing)) throw fromSystemError(error, 'list');
-    yield* listFound(store, path, options, Number.POSITIVE_INFINITY);
+    yield* listDirectly(store, path, options);
   }
 }
 
-/** Finds the folder, reads one of at most `most` names directly, and leaves a larger one to the thread. */
-async function* listFound(
-  store: LocalStore,
-  path: SourcePath,
-  options: ListOptions,
-  most = SMALL_FOLDER,
-): Pages {
+/** Finds the folder, reads a small one directly, and leaves a large one to the thread. */
+async function* listFound(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
     store.walker.within(path, { file: 'wrong-kind' }, async ({ folder, diskNames }) => {
-      const names = await readListedNames(folder, most);
+      const names = await readListedNames(folder, SMALL_FOLDER);
       if (names === undefined) return { diskNames, shown: undefined };
       const { entries, omitted } = await describeNames(folder, names.entries, options.detail, options.signal);
       return { diskNames, shown: { entries, omitted: omitted + names.omitted } };
