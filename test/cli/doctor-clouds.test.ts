@@ -190,7 +190,7 @@ describe('the doctor finds in a bucket of Google', () => {
       () => gcs({ credentialsFile: '/missing/key.json' }),
       'store.write',
       'broken',
-      /ENOENT/u,
+      /ENOENT.*the file with the key cannot be read/u,
       /^Correct sources\.photos\.gcs\.credentialsFile/u,
     ],
     [

@@ -26,11 +26,11 @@ useFolders();
 const folders: readonly Row[] = [
   [
     'a root that is not there',
-    () => withSource({ root: join(here.root, 'a'), serve: 'public' }),
+    () => withSource({ root: join(here.root, "a's pictures"), serve: 'public' }),
     'store.open',
     'broken',
     /there is no folder/u,
-    /^mkdir -p .*photos\/a/u,
+    /^mkdir -p '[^']*photos\/a'\\''s pictures' \(/u,
   ],
   [
     'a root that is a file',

@@ -44,11 +44,11 @@ const settings: readonly Row[] = [
   ],
   [
     'an audit file in a folder that is missing',
-    () => ({ ...healthy(), audit: { file: join(here.folder, 'logs/changes.jsonl') } }),
+    () => ({ ...healthy(), audit: { file: join(here.folder, 'all logs/changes.jsonl') } }),
     'audit',
     'broken',
-    /logs\/changes\.jsonl cannot be written: there is no folder .*logs$/u,
-    /^mkdir -p .*logs, or correct audit\.file$/u,
+    /all logs\/changes\.jsonl cannot be written: there is no folder .*logs$/u,
+    /^mkdir -p '.*all logs', or correct audit\.file$/u,
   ],
   [
     'a folder in place of the audit file',

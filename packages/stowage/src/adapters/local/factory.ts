@@ -3,6 +3,7 @@ import { resolve, sep, dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { fromSystemError, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-locks.ts';
+import { shellWord } from '../../basics/content/shell-word.ts';
 import { StorageDeniedError, StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
@@ -40,8 +41,8 @@ const rightsProblem = async (root: string): Promise<string | undefined> => {
     const begin = `The folder ${folder.path} belongs to user ${String(folder.uid)}, and this process, user ${user}, may not`;
     const allow = folder.uid === process.getuid() ? 'chmod u+rwx' : `chown -R ${user}`;
     return folder.path === root
-      ? `${begin} write to it. To allow it: ${allow} ${root}`
-      : `${begin} make ${root}. To allow it: mkdir -p ${root} && chown ${user} ${root}`;
+      ? `${begin} write to it. To allow it: ${allow} ${shellWord(root)}`
+      : `${begin} make ${root}. To allow it: mkdir -p ${shellWord(root)} && chown ${user} ${shellWord(root)}`;
   } catch {
     return undefined;
   }

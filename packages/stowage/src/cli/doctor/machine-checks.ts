@@ -10,6 +10,7 @@ import { findProgram } from '../../pictures/previews/programs.ts';
 import { partsDirectory } from '../../http/tus/resumable-uploads.ts';
 import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
+import { shellWord } from '../../basics/content/shell-word.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { exceedsStreamLimit, pingClamd } from '../../operations/inspection/clamd.ts';
 import { createRedisConnection } from '../../operations/state/redis-connection.ts';
@@ -196,7 +197,7 @@ const checkRecords = async ({ settings }: ConnectorConfig, findings: Findings): 
       findings.broken(
         check,
         `${path} cannot be written: ${reason} ${there}`,
-        `${command} ${there}, or ${other}`,
+        `${command} ${shellWord(there)}, or ${other}`,
       );
     }
   }

@@ -8,6 +8,7 @@ import type { SourceConfig } from '../../config/types.ts';
 import { ifMissing, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
 import { type Findings, reasonOf, UNTRUSTED } from './finding.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
+import { shellWord } from '../../basics/content/shell-word.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';
@@ -109,7 +110,7 @@ export const adviceFor = (config: SourceConfig, right: Right, error: unknown): s
     WHERE: `sources.${key}.${storageAdapter === 'local' ? 'root' : storageAdapter}`,
     RIGHT: WORDS[storageAdapter]?.[right] ?? right,
     USER: String(process.getuid?.() ?? 0),
-    ROOT: root,
+    ROOT: shellWord(root),
   };
   return fix.replaceAll(/\b(?:WHERE|RIGHT|USER|ROOT)\b/gu, (word) => words[word] ?? word);
 };
@@ -192,7 +193,7 @@ export const findFolder = async (
     findings.broken('store.open', `${root} is not a folder`, `Correct sources.${key}.root.`);
   } catch (error) {
     signal.throwIfAborted();
-    const fix = `mkdir -p ${root} (or correct sources.${key}.root)`;
+    const fix = `mkdir -p ${shellWord(root)} (or correct sources.${key}.root)`;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
       findings.broken('store.open', `there is no folder ${root}`, fix);
     else

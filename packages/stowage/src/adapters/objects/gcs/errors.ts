@@ -3,14 +3,16 @@ import type { Service } from '../core/requests.ts';
 import type { ObjectFacts } from '../core/objects.ts';
 import { timeOf } from '../../remote/core/http.ts';
 
+/** Codes of the system when the file with the key cannot be read. */
+const KEY_UNREADABLE: readonly string[] = ['ENOENT', 'EACCES'];
+
 const byReason = errors.errorsByCode(
   [errors.BusyError, 'rateLimitExceeded', 'userRateLimitExceeded'],
   [errors.NotFoundError, 'notFound'],
   [errors.StorageFullError, 'uploadTooLarge'],
   [errors.UnsafeNameError, 'invalidObjectName'],
   [errors.StorageTimeoutError, 'ETIMEDOUT'],
-  // ENOENT, EACCES: the file with the key cannot be read.
-  [errors.StorageDeniedError, 'ENOENT', 'EACCES', 'NoCredentials'],
+  [errors.StorageDeniedError, ...KEY_UNREADABLE, 'NoCredentials'],
 );
 
 /** A response with an error status. */
@@ -44,7 +46,9 @@ export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
     const status = typeof failed.status === 'number' ? failed.status : undefined;
     const code = typeof failed.code === 'string' ? failed.code : undefined;
     const retryAfter = error instanceof Refusal ? error.retryAfter : undefined;
-    return { message: 'the service has refused', status, code, retryAfter };
+    const isKey = code !== undefined && KEY_UNREADABLE.includes(code);
+    const message = isKey ? 'the file with the key cannot be read' : 'the service has refused';
+    return { message, status, code, retryAfter };
   },
 };
 
