@@ -407,6 +407,21 @@ describe.skipIf(!programs.apache)(
       await settled(['f', 'f/a.txt']);
     });
 
+    it.each([412, 500])(
+      'copies a folder again whose contents have changed meanwhile (%i)',
+      async (status) => {
+        const { adapter, onDisk } = openStore();
+        await put(adapter, 'f/a.txt', 'a');
+        // As a server leaves it that has copied a part.
+        proxy.fail({ operation: 'COPY', effect: { kind: 'lose', status }, times: 2 });
+        await adapter.copyFolder(at('f'), at('g'));
+        expect(await onDisk()).toEqual(['f', 'f/a.txt', 'g', 'g/a.txt']);
+        proxy.fail({ operation: 'COPY', effect: { kind: 'lose', status } });
+        expect(await codeOf(adapter.copyFolder(at('f'), at('h')))).toBe('STORAGE_UNAVAILABLE');
+        expect(await onDisk()).toEqual(['f', 'f/a.txt', 'g', 'g/a.txt']);
+      },
+    );
+
     it('a folder that the server moved in part, or not, is lost nowhere', async () => {
       const { adapter, folder, text } = openStore();
       await put(adapter, 'f/a.txt', 'a');

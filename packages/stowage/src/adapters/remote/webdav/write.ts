@@ -41,6 +41,10 @@ const withTemp = async <T>(
   }
 };
 
+/** Statuses of a COPY of a folder in which an entry has vanished meanwhile, such as content that gets its name. */
+const VANISHED: ReadonlySet<number> = new Set([404, 412, 500]);
+const COPY_ATTEMPTS = 4;
+
 const copyTo = async (
   store: Store,
   { from, temp }: { readonly from: SourcePath; readonly temp: SourcePath },
@@ -51,9 +55,16 @@ const copyTo = async (
   const { signal } = options;
   const outcome = async (): Promise<Outcome> =>
     (await resources.exists(temp, {})) ? 'unknown' : 'untouched';
-  const status = await store.intoFolder(temp, options, () =>
-    resources.transfer('COPY', { from, to: temp }, kind, { overwrite: 'F', signal, outcome }),
-  );
+  const copy = (): Promise<number> =>
+    store.intoFolder(temp, options, () =>
+      resources.transfer('COPY', { from, to: temp }, kind, { overwrite: 'F', signal, outcome }),
+    );
+  let status = await copy();
+  for (let attempt = 1; attempt < COPY_ATTEMPTS && kind === 'folder' && VANISHED.has(status); attempt += 1) {
+    signal?.throwIfAborted();
+    if (!(await store.leftovers.removed({ path: temp, kind }))) break;
+    status = await copy();
+  }
   signal?.throwIfAborted();
   if (!isSuccess(status)) throw errorOfStatus({ method: 'COPY', path: from }, status);
 };
