@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sharp from 'sharp';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { runsEverything, shareOfDay } from '../before-release.ts';
 import { startCanary, startSite } from '../network/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
@@ -105,6 +105,22 @@ describe('what a DOCX does load', () => {
     ]);
     expect(asked).toHaveLength(5);
     await site.close();
+  });
+
+  it('many pictures, without a warning about listeners', async () => {
+    const warnings: string[] = [];
+    const note = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', note);
+    onTestFinished(() => void process.off('warning', note));
+    const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#0f0' } })
+      .png()
+      .toBuffer();
+    const pictures = Array.from({ length: 40 }, (_, index) => {
+      const own = Buffer.concat([png, Buffer.from([index])]).toString('base64');
+      return `<img src="data:image/png;base64,${own}">`;
+    });
+    const docx = readDocx(await startDocuments().docx(jobOf(pictures.join(''))));
+    expect([docx.media.size, warnings]).toEqual([40, []]);
   });
 });
 

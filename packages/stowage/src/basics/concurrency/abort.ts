@@ -59,10 +59,10 @@ export class Once<Value> {
 }
 
 /**
- * A signal that aborts after a time, or with the caller's signal, whichever comes first. Unlike
- * `AbortSignal.timeout`, its timer keeps it alive: on Node 20 a timeout that only `AbortSignal.any` refers to
- * is garbage collected and never aborts. The caller disposes of it when its work is done; otherwise it ends
- * with the time.
+ * A signal that aborts after a time, or with the caller's signal, whichever comes first; it takes any number
+ * of listeners. Unlike `AbortSignal.timeout`, its timer keeps it alive: on Node 20 a timeout that only
+ * `AbortSignal.any` refers to is garbage collected and never aborts. The caller disposes of it when its work
+ * is done; otherwise it ends with the time.
  */
 export class TimeLimit {
   readonly #controller = new AbortController();
@@ -81,6 +81,7 @@ export class TimeLimit {
     reason: () => Error = () => new DOMException('The time is over.', 'TimeoutError'),
   ) {
     this.#outer = outer;
+    setMaxListeners(0, this.signal);
     this.#timer = setTimeout(() => {
       this.#isOver = true;
       this.#controller.abort(reason());
