@@ -2,7 +2,7 @@ import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { avifWithItem } from '../pictures/avif-files.ts';
-import { chunk, jpegWith, latin1, resource, segment, tiffWith } from '../pictures/containers.ts';
+import { chunk, jpegWith, latin1, pngWith, resource, segment, tiffWith } from '../pictures/containers.ts';
 import { exiftool, hasExiftool, located, LOCATED_XMP } from '../pictures/located.ts';
 import { animation, quarters } from '../pictures/pictures.ts';
 import { startImages } from '../protocol/images.ts';
@@ -143,6 +143,32 @@ describe.skipIf(!hasExiftool)('the position (needs exiftool)', () => {
     expect([result.includes(packed), result.includes('GPS')]).toEqual([false, false]);
     expect((await sharp(result).metadata()).width).toBe(80);
   });
+
+  it.each([80, 20])(
+    'leaves EXIF data that ImageMagick writes as a text of a PNG: %i pixels',
+    async (maxWidth) => {
+      const { service, bytes } = await startImages({
+        extensions: ['png'],
+        uploadImages: { metadata: 'strip-location', maxWidth },
+      });
+      // Nothing applies the orientation in a text.
+      const lying = await located(quarters()).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+      const { exif = Buffer.alloc(0) } = await sharp(lying).metadata();
+      const keyword = 'Raw profile type exif';
+      const text = deflateSync(`\nexif\n${String(exif.length).padStart(8)}\n${exif.toString('hex')}\n`);
+      const title = chunk('tEXt', latin1('Creation Time\0today'));
+      const file = await pngWith(chunk('zTXt', Buffer.concat([latin1(`${keyword}\0\0`), text])), title);
+      expect((await exiftool(file, 'png')).some((line) => LOCATED.test(line))).toBe(true);
+      const { status, messages } = await service.upload([['files[0]', 'a.png', new Uint8Array(file)]]);
+      expect([status, messages]).toEqual([200, ['The file "a.png" was uploaded.']]);
+      const result = await bytes('a.png');
+      const { width, orientation = 1, comments = [] } = await sharp(result).metadata();
+      expect([width, orientation]).toEqual([maxWidth, 1]);
+      expect(comments.map((comment) => comment.keyword).sort()).toEqual(['Creation Time', keyword]);
+      const lines = (await exiftool(result, 'png')).join('\n');
+      expect([/Artist : Bob/u.test(lines), LOCATED.test(lines)]).toEqual([true, false]);
+    },
+  );
 });
 
 it.each(['strip-location', 'strip'] as const)(

@@ -4,7 +4,7 @@ import { cleanPicture } from './metadata/clean.ts';
 import { gifWithMetadata } from './metadata/gif-webp.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/jpeg.ts';
-import { pngWithIptc } from './metadata/png.ts';
+import { pngWithTexts } from './metadata/png.ts';
 import {
   decodeUpright,
   fitsFormat,
@@ -25,10 +25,10 @@ export interface ReceivingPlan {
   readonly isDrawn: boolean;
 }
 
-/** Metadata that the library does not preserve, by format. */
+/** Metadata that the library does not preserve, or not unchanged, by format. */
 const MORE_METADATA: Partial<Record<WritableFormat, typeof jpegWithComments>> = {
   jpeg: jpegWithComments,
-  png: pngWithIptc,
+  png: pngWithTexts,
   gif: gifWithMetadata,
 };
 

@@ -176,17 +176,30 @@ const cleanXmp = (text: Buffer, whole: Buffer): Buffer => {
 };
 
 /** The same for EXIF data; undefined when it cannot be parsed. */
-const cleanExif = (content: Buffer, whole: Buffer, budget: ParseBudget): Buffer | undefined => {
-  const exif = behindExifMark(content) ?? content;
-  const copy = Buffer.from(exif);
-  if (!blankExif(copy, budget)) return undefined;
-  return copy.equals(exif) ? whole : encodeChunk('eXIf', copy);
+const cleanExif = (
+  content: Buffer,
+  whole: Buffer,
+  budget: ParseBudget,
+  encode = (exif: Buffer): Buffer => encodeChunk('eXIf', behindExifMark(exif) ?? exif),
+): Buffer | undefined => {
+  const copy = Buffer.from(content);
+  if (!blankExif(behindExifMark(copy) ?? copy, budget)) return undefined;
+  return copy.equals(content) ? whole : encode(copy);
 };
 
 /** The same for a profile with EXIF or XMP data; any other with a position is dropped. */
-const cleanProfile = (text: Buffer, whole: Buffer, budget: ParseBudget): Buffer | undefined => {
+const cleanProfile = (
+  keyword: string,
+  text: Buffer,
+  whole: Buffer,
+  budget: ParseBudget,
+): Buffer | undefined => {
   const profile = profileOf(text);
-  if (openTiff(behindExifMark(profile) ?? profile) !== undefined) return cleanExif(profile, whole, budget);
+  if (openTiff(behindExifMark(profile) ?? profile) !== undefined)
+    // Remains a text: readers apply the orientation in a chunk of EXIF data, but not that in a text.
+    return cleanExif(profile, whole, budget, (exif) =>
+      encodeChunk('tEXt', Buffer.from(`${keyword}\0\nexif\n${exif.length}\n${exif.toString('hex')}\n`)),
+    );
   if (profile.includes('<x:xmpmeta') || profile.includes('<rdf:RDF')) return cleanXmp(profile, whole);
   return profile.length === 0 || saysPosition(profile, budget) ? undefined : whole;
 };
@@ -203,7 +216,7 @@ const cleanText = (
 ): Buffer | undefined => {
   const text = isPacked ? inflated(stored, texts) : stored;
   if (text === undefined) return undefined;
-  if (RAW_PROFILE.test(keyword)) return cleanProfile(text, whole, budget);
+  if (RAW_PROFILE.test(keyword)) return cleanProfile(keyword, text, whole, budget);
   if (keyword === XMP_KEYWORD) return cleanXmp(text, whole);
   return saysPosition(Buffer.from(keyword), budget) || saysPosition(text, budget) ? undefined : whole;
 };
@@ -256,12 +269,15 @@ export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   );
 };
 
-/** Adds the IPTC data of another PNG file, which the library does not preserve. */
-export const pngWithIptc = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
-  const isIptc = ({ kind, content }: PngChunk): boolean =>
-    /^raw profile type iptc$/iu.test(readPngText(kind, content)?.keyword ?? '');
-  const [header, ...rest] = chunksOf(file, budget);
-  const kept = chunksOf(other, budget).filter(isIptc);
+/**
+ * A PNG file with the texts of another one, except XMP data, which the library preserves. It shortens the
+ * keywords of the others to their first word.
+ */
+export const pngWithTexts = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
+  const isText = ({ kind, content }: PngChunk): boolean =>
+    (readPngText(kind, content)?.keyword ?? XMP_KEYWORD) !== XMP_KEYWORD;
+  const [header, ...rest] = chunksOf(file, budget).filter((chunk) => !isText(chunk));
+  const kept = chunksOf(other, budget).filter((chunk) => isText(chunk) && chunk.end <= other.length);
   return joined(
     file,
     [header, ...kept, ...rest].map((chunk) => chunk?.whole),
