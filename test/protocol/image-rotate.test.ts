@@ -195,6 +195,29 @@ describe('imageRotate', () => {
     expect([last[2], last[1], last[0]]).toEqual([...expected.subarray(0, 3)]);
   });
 
+  it('turns a large picture with a palette exactly', async () => {
+    const { put, service, bytes } = await startImages();
+    const dots = Buffer.alloc(1100 * 1000 * 3, Buffer.from('fffffff02010ffffff', 'hex'));
+    const raw = { width: 1100, height: 1000, channels: 3 } as const;
+    await put('a.png', await sharp(dots, { raw }).png({ palette: true }).toBuffer());
+    const before = await sharp(await bytes('a.png'))
+      .rotate(90)
+      .raw()
+      .toBuffer();
+    expect((await service.call('imageRotate', { name: 'a.png', angle: '90' })).status).toBe(200);
+    const file = await bytes('a.png');
+    expect((await sharp(file).metadata()).isPalette).toBe(true);
+    expect((await sharp(file).raw().toBuffer()).equals(before)).toBe(true);
+  });
+
+  it('keeps the resolution of a TIFF scan', async () => {
+    const { put, service, bytes } = await startImages({ extensions: ['tif'] });
+    const scan = quarters(80, 40).tiff({ xres: 300 / 25.4, yres: 200 / 25.4 });
+    await put('a.tif', await scan.toBuffer());
+    expect((await service.call('imageRotate', { name: 'a.tif', flip: 'vertical' })).status).toBe(200);
+    expect((await sharp(await bytes('a.tif')).metadata()).density).toBe(300);
+  });
+
   it('stores the result under another name, with its thumbnail anew', async () => {
     const { put, service, bytes } = await startImages();
     const file = await quarters(80, 40).jpeg().toBuffer();

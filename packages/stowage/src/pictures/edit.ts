@@ -139,16 +139,20 @@ const toBmp = async (picture: Sharp): Promise<Buffer> => {
 const avifEffort = ({ width, height }: PictureSize): number =>
   AVIF_EFFORTS.find(([pixels]) => width * height <= pixels)?.[1] ?? 0;
 
-const paletteEffort = ({ width, height }: PictureSize, frames: number): number =>
-  width * height * frames > CAREFUL_PALETTE_PIXELS ? 1 : 7;
-
 interface Edited {
   readonly picture: Sharp;
   readonly size: PictureSize;
   readonly original: OpenedPicture;
+  readonly isScaled: boolean;
   /** Quality of JPEG, WebP and AVIF, 1 to 100; by default one without a visible difference. */
   readonly quality?: number | undefined;
 }
+
+/** Full effort also finds the exact palette of a frame that is merely cropped or rotated, in little time. */
+const paletteEffort = ({ size, original, isScaled }: Edited): number => {
+  const isExact = !isScaled && original.frames === 1;
+  return isExact || size.width * size.height * original.frames <= CAREFUL_PALETTE_PIXELS ? 7 : 1;
+};
 
 const encodeJpeg = ({ picture, size, original, quality = JPEG_QUALITY }: Edited): Promise<Buffer> => {
   const isLarge = size.width * size.height > WHOLE_JPEG_PIXELS;
@@ -172,23 +176,29 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
 /** Encoders; each uses the options of the original if the format is the same. @throws BrokenImageError */
 export const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
-  png: ({ picture, size, original: { metadata } }) => {
+  png: (edited) => {
+    const { picture, size, original } = edited;
+    const { metadata } = original;
     const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
-    const effort = palette ? { palette, effort: paletteEffort(size, 1) } : {};
+    const effort = palette ? { palette, effort: paletteEffort(edited) } : {};
     return picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
   },
   // A crop without visible motion must last as long as the animation.
-  gif: ({ picture, size, original }) => {
-    const effort = paletteEffort(size, original.frames);
-    return picture.gif({ keepDuplicateFrames: true, effort, ...timing(original) }).toBuffer();
-  },
+  gif: (edited) =>
+    edited.picture
+      .gif({ keepDuplicateFrames: true, effort: paletteEffort(edited), ...timing(edited.original) })
+      .toBuffer(),
   webp: ({ picture, size, original, quality = WEBP_QUALITY }) => {
     const effort = size.width * size.height > CAREFUL_WEBP_PIXELS ? 0 : 4;
     const choices = isLossless(original) ? { lossless: true, effort } : { quality };
     return picture.webp({ ...choices, ...timing(original) }).toBuffer();
   },
   heif: encodeAvif,
-  tiff: ({ picture }) => picture.tiff({ compression: 'lzw', predictor: 'horizontal' }).toBuffer(),
+  tiff: ({ picture, original: { metadata } }) => {
+    const pixelsPerMillimetre = (metadata?.density ?? 25.4) / 25.4;
+    const resolution = { xres: pixelsPerMillimetre, yres: pixelsPerMillimetre };
+    return picture.tiff({ compression: 'lzw', predictor: 'horizontal', ...resolution }).toBuffer();
+  },
   bmp: ({ picture }) => toBmp(picture),
   ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
 };
@@ -246,5 +256,6 @@ export const renderEdit = async (
   requireEditable(original, size);
   const applied = await apply(sharp, await decodeUpright(original), original, edit);
   const picture = keepColours(applied, original);
-  return ENCODERS[formatOfEdited(original)]({ picture, size, original });
+  const isScaled = edit.kind === 'resize';
+  return ENCODERS[formatOfEdited(original)]({ picture, size, original, isScaled });
 };

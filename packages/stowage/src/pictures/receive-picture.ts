@@ -21,6 +21,7 @@ export interface ReceivingPlan {
   readonly policy: ReceivingPolicy;
   readonly format: WritableFormat;
   readonly size: PictureSize;
+  readonly isScaled: boolean;
   /** Whether its pixels are encoded again. */
   readonly isDrawn: boolean;
 }
@@ -60,7 +61,8 @@ export const planReceiving = async (
   original: OpenedPicture,
   policy: ReceivingPolicy,
 ): Promise<ReceivingPlan> => {
-  if (original.format === 'ico') return { original, policy, format: 'ico', size: original, isDrawn: false };
+  if (original.format === 'ico')
+    return { original, policy, format: 'ico', size: original, isScaled: false, isDrawn: false };
   const size = sizeWithin({ width: policy.maxWidth, height: policy.maxHeight, fit: 'inside' }, original);
   const format = formatFor(original, policy.format, size);
   const isScaled = size.width !== original.width || size.height !== original.height;
@@ -69,17 +71,17 @@ export const planReceiving = async (
     format !== original.format ||
     isLying(original, policy) ||
     (policy.metadata === 'strip' && (await isMarked(original)));
-  return { original, policy, format, size, isDrawn };
+  return { original, policy, format, size, isScaled, isDrawn };
 };
 
 const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Buffer> => {
-  const { original, format, size, policy } = plan;
+  const { original, format, size, isScaled, policy } = plan;
   requireEditable(original, size);
   const upright = await decodeUpright(original);
   const scaled = upright.resize({ width: size.width, height: size.height, fit: 'fill' });
   const picture = keepColours(scaled, original, format);
   if (metadata === 'keep') keepMetadata(picture, original, format);
-  const drawn = await ENCODERS[format]({ picture, size, original, quality: policy.quality });
+  const drawn = await ENCODERS[format]({ picture, size, original, isScaled, quality: policy.quality });
   if (metadata === 'strip') return drawn;
   const budget = pictureBudget(original.file);
   const complete = MORE_METADATA[format];
