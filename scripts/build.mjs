@@ -18,6 +18,7 @@ import { join, relative, resolve } from 'node:path';
 import { build, transform } from 'esbuild';
 import { writeClientTypes } from './client-types.mjs';
 import { documentTypes } from './document-types.mjs';
+import { withLazyFunctions } from './lazy-functions.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const folderOf = (name) => join(root, 'packages', name);
@@ -99,7 +100,11 @@ const bundle = async (name, options) => {
   // An unreadable style sheet is only a warning, too.
   if (warnings.length > 0) throw new Error('The bundler warns of something, see above.');
   checkPackages(metafile.inputs);
-  return Promise.all(outputFiles.map(({ path, contents }) => write(path, contents)));
+  return Promise.all(
+    outputFiles.map(({ path, text, contents }) =>
+      write(path, options.platform === 'node' ? Buffer.from(withLazyFunctions(text)) : contents),
+    ),
+  );
 };
 
 /**
