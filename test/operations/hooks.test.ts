@@ -1,9 +1,12 @@
 import { mkdtemp, open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import {
   createApp,
+  createRouter,
   HttpError,
   registerStorageAdapter,
   type ConnectorHooks,
@@ -608,6 +611,26 @@ describe('the audit file', () => {
       await app.fetch(new Request(`http://localhost/folderCreate?name=${name}`, { method: 'POST' }));
     await app.close();
     expect(errors.at(-1)).toEqual(['Lines of the audit file are lost.', { lost: 2 }]);
+  });
+
+  it('is not closed by the garbage collector, which would end the process, where no host closes its router', async () => {
+    const file = join(await directory(), 'audit.jsonl');
+    const files = { title: 'Files', root: await directory(), serve: 'public' } as const;
+    const use = async (name: string): Promise<void> => {
+      const { fetch } = createRouter({ sources: { files }, audit: { file } }, {}, { logger: silent });
+      await fetch(new Request(`http://localhost/folderCreate?name=${name}`, { method: 'POST' }));
+    };
+    const warn = vi.spyOn(process, 'emitWarning');
+    onTestFinished(() => warn.mockRestore());
+    for (const name of ['a', 'b', 'c', 'd']) await use(name);
+    await expect.poll(async () => (await linesOf(file)).length).toBe(4);
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    for (let round = 0; round < 3; round += 1) {
+      collect();
+      await nextTurn();
+    }
+    expect(warn).not.toHaveBeenCalled();
   });
 
   it('that a full disk has cut off in the midst of a line gets the line again, on a line of its own', async () => {

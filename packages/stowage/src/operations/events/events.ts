@@ -162,6 +162,11 @@ class AuditFile implements EventSink {
   #retry: NodeJS.Timeout | undefined;
   #lost = 0;
   readonly #mayReport = createReportLimit();
+  /**
+   * Refers to the file until it is closed: from Node 25 on, an open one that is collected as garbage, with a
+   * connector that the host has dropped without a close, ends the process.
+   */
+  readonly #held = setInterval(() => this.#file, 2 ** 31 - 1).unref();
 
   constructor(path: string, log: Logger) {
     this.#path = path;
@@ -187,6 +192,7 @@ class AuditFile implements EventSink {
     if (lost > 0) this.#log.error('Lines of the audit file are lost.', { lost });
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;
+    clearInterval(this.#held);
   }
 
   #begin(): void {
