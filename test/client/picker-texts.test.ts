@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { englishTexts } from 'stowage-browser/picker';
+import { definePicker, englishTexts } from 'stowage-browser/picker';
 
 type Value = string | Readonly<Record<string, string>>;
 type Texts = Readonly<Record<string, Value>>;
@@ -65,4 +65,8 @@ describe.each(files)('the texts in %s', (file) => {
     expect(texts['locale']).toBe(language);
     expect(texts['direction']).toBe(['ar', 'fa', 'he', 'ur'].includes(language) ? 'rtl' : 'ltr');
   });
+});
+
+it('a server that renders a page may define the picker: it has no elements', () => {
+  expect(definePicker).not.toThrow();
 });

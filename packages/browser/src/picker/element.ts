@@ -105,7 +105,8 @@ export class StowagePicker extends Base {
   }
 }
 
-/** Registers `<stowage-picker>`, once. */
+/** Registers `<stowage-picker>`, once; does nothing during server-side rendering. */
 export const definePicker = (): void => {
+  if (typeof customElements === 'undefined') return;
   if (customElements.get(NAME) === undefined) customElements.define(NAME, StowagePicker);
 };
