@@ -48,6 +48,8 @@ describe.skipIf(chromium === undefined || needsEditors !== '')(
     let alerts: string[] = [];
     /** Gets the next upload, which is never answered then. */
     let hold: ((upload: IncomingMessage) => void) | undefined;
+    /** Whether the connector rejects GET, as with `onlyPOST`. */
+    let isPostOnly = false;
     /** By their paths: media type and text. */
     const served = new Map<string, readonly [type: string, text: string]>();
 
@@ -81,6 +83,8 @@ describe.skipIf(chromium === undefined || needsEditors !== '')(
         const url = request.url ?? '/';
         const [type, text] = served.get(url) ?? ['text/plain', ''];
         if (url === '/connector/fileUpload' && hold !== undefined) hold(request);
+        else if (isPostOnly && request.method === 'GET' && url.startsWith('/connector/files'))
+          response.writeHead(405).end();
         else if (url.startsWith('/connector')) void router.handler(request, response);
         else response.writeHead(200, { 'content-type': type }).end(text);
       }).listen(0, '127.0.0.1');
@@ -99,6 +103,7 @@ describe.skipIf(chromium === undefined || needsEditors !== '')(
 
     beforeEach(async () => {
       hold = undefined;
+      isPostOnly = false;
       await rm(inPhotos(), { recursive: true, force: true, maxRetries: 5 });
       await mkdir(inPhotos('closed'), { recursive: true });
       await writeFile(inPhotos('blue-door.jpg'), await jpeg(320, 240));
@@ -404,6 +409,8 @@ describe.skipIf(chromium === undefined || needsEditors !== '')(
 
     it.each(galleries)('$page: its own browser of pictures lists and inserts', async (gallery) => {
       const sample = sampleOf(gallery.page);
+      // That of SunEditor knows only GET.
+      isPostOnly = gallery.page === 'froala';
       await writeFile(inPhotos('closed', 'not-here.jpg'), await jpeg(32, 24));
       await open(sample);
       await click(sample.area)(opened);

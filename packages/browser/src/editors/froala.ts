@@ -41,6 +41,7 @@ export interface FroalaFilesOptions extends UploaderOptions {
 export interface FroalaFiles {
   readonly imageDefaultWidth: 0;
   readonly imageManagerLoadURL: string;
+  readonly imageManagerLoadMethod: 'POST';
   readonly events: {
     readonly initialized: (this: Editor) => void;
     readonly 'image.beforeUpload': (this: Editor, files: readonly Blob[], image?: Wrapped) => false;
@@ -119,6 +120,8 @@ export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
   });
   return {
     imageDefaultWidth: 0,
+    // Froala's default is GET, which a connector with `onlyPOST` rejects.
+    imageManagerLoadMethod: 'POST',
     imageManagerLoadURL: `${String(options.url).replace(/\/+$/u, '')}/files?${folder.toString()}`,
     events: {
       initialized() {
