@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { bmpFile, gradient, packColours } from '../pictures/bitmaps.ts';
+import { chunk, pngWith } from '../pictures/containers.ts';
 import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../pictures/pictures.ts';
 import { startImages } from './images.ts';
 
@@ -208,6 +209,22 @@ describe('imageRotate', () => {
     const file = await bytes('a.png');
     expect((await sharp(file).metadata()).isPalette).toBe(true);
     expect((await sharp(file).raw().toBuffer()).equals(before)).toBe(true);
+  });
+
+  it('keeps the colours of a PNG that names them by numbers, as screenshots do', async () => {
+    const { put, service, bytes } = await startImages({ uploadImages: { maxWidth: 40 } });
+    // Display P3, and another gamma than that of sRGB for older programs.
+    const colours = [chunk('cICP', Buffer.from([12, 13, 0, 1])), chunk('gAMA', Buffer.from([0, 1, 0, 0]))];
+    const file = await pngWith(...colours);
+    await put('a.png', file);
+    await service.upload([['files[0]', 'b.png', new Uint8Array(file)]]);
+    await service.call('imageRotate', { name: 'a.png', angle: '90' });
+    for (const name of ['a.png', 'b.png']) {
+      const result = await bytes(name);
+      expect((await sharp(result).metadata()).width).toBe(40);
+      const pixels = result.indexOf('IDAT');
+      for (const one of colours) expect(result.subarray(0, pixels).includes(one)).toBe(true);
+    }
   });
 
   it('keeps the resolution of a TIFF scan', async () => {

@@ -11,6 +11,7 @@ import {
 import type { Edit, PictureSize, Rotation } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico.ts';
 import { jpegWithOrientation, rotatedOrientation } from './metadata/jpeg.ts';
+import { pngWithColours } from './metadata/png.ts';
 import { isAnimatedPng, pictureBudget, type PictureFormat, type WritableFormat } from './picture-file.ts';
 
 /** Rotates a picture of one frame, then mirrors the result. */
@@ -176,12 +177,13 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
 /** Encoders; each uses the options of the original if the format is the same. @throws BrokenImageError */
 export const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
-  png: (edited) => {
+  png: async (edited) => {
     const { picture, size, original } = edited;
     const { metadata } = original;
     const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
     const effort = palette ? { palette, effort: paletteEffort(edited) } : {};
-    return picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
+    const png = await picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
+    return pngWithColours(png, original.file, pictureBudget(original.file));
   },
   // A crop without visible motion must last as long as the animation.
   gif: (edited) =>

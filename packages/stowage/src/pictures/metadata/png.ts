@@ -263,32 +263,34 @@ const joined = (file: Buffer, chunks: readonly (Buffer | undefined)[]): Buffer =
  */
 export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer => {
   const spending = { budget, texts: { left: MAX_INFLATED_BYTES } };
-  return joined(
-    file,
-    chunksOf(file, budget).map((chunk) => cleanChunk(chunk, spending)),
-  );
+  const cleaned = chunksOf(file, budget).map((chunk) => cleanChunk(chunk, spending));
+  return joined(file, cleaned);
 };
 
-/**
- * A PNG file with the texts of another one, except XMP data, which the library preserves. It shortens the
- * keywords of the others to their first word.
- */
-export const pngWithTexts = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
-  const isText = ({ kind, content }: PngChunk): boolean =>
-    (readPngText(kind, content)?.keyword ?? XMP_KEYWORD) !== XMP_KEYWORD;
-  const [header, ...rest] = chunksOf(file, budget).filter((chunk) => !isText(chunk));
-  const kept = chunksOf(other, budget).filter((chunk) => isText(chunk) && chunk.end <= other.length);
-  return joined(
-    file,
-    [header, ...kept, ...rest].map((chunk) => chunk?.whole),
-  );
-};
+/** Replaces chunks of a PNG file by those of another one. */
+const replacing =
+  (isMeant: (chunk: PngChunk) => boolean) =>
+  (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
+    const wholes = (png: Buffer, areMeant: boolean): Buffer[] =>
+      chunksOf(png, budget).flatMap((chunk) =>
+        isMeant(chunk) === areMeant && chunk.end <= png.length ? [chunk.whole] : [],
+      );
+    const kept = wholes(other, true);
+    if (kept.length === 0) return file;
+    const [header, ...rest] = wholes(file, false);
+    return joined(file, [header, ...kept, ...rest]);
+  };
+
+/** A PNG file with the texts of another one, except XMP data: the library shortens their keywords to a word. */
+export const pngWithTexts = replacing(
+  ({ kind, content }) => (readPngText(kind, content)?.keyword ?? XMP_KEYWORD) !== XMP_KEYWORD,
+);
+
+/** A PNG file whose colours are described as in another one: the library knows only profiles. */
+export const pngWithColours = replacing(({ kind }) => /^(?:cICP|mDCV|cLLI|gAMA|cHRM)$/u.test(kind));
 
 /** A PNG file with only its pixels, frames and their colour description. */
 export const pngWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer => {
-  const kept = chunksOf(file, budget).filter(({ kind }) => isShown(kind));
-  return joined(
-    file,
-    kept.map(({ whole }) => whole),
-  );
+  const kept = chunksOf(file, budget).flatMap(({ kind, whole }) => (isShown(kind) ? [whole] : []));
+  return joined(file, kept);
 };
