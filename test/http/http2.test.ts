@@ -8,7 +8,7 @@ import {
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
-import { createRouter } from 'stowage';
+import { createRouter, type HookRequest } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryConfig } from './hosts.ts';
 
@@ -16,9 +16,15 @@ const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
 
 let server: Http2Server;
 let session: ClientHttp2Session;
+/** Those of the last request, as a hook gets them. */
+let heard: HookRequest['headers'];
 
 beforeAll(async () => {
-  const { handler } = createRouter({ ...memoryConfig, accessControl: [] }, {}, quiet);
+  const { handler } = createRouter(
+    { ...memoryConfig, accessControl: [] },
+    { checkAuthentication: ({ headers }) => (heard = headers) && 'editor' },
+    quiet,
+  );
   server = createServer((request, response) => void handler(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   session = connect(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
@@ -83,6 +89,15 @@ describe('HTTP/2', () => {
       Buffer.from('{"action":"files"}'),
     );
     expect(json.status).toBe(200);
+  });
+
+  it('gives hooks the headers that HTTP/1 has: libraries for logins read them as web headers', async () => {
+    await request({ ':path': '/files', cookie: 'session=1' });
+    const { host } = new URL(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
+    expect([...new Headers(heard as Record<string, string>)]).toEqual([
+      ['cookie', 'session=1'],
+      ['host', host],
+    ]);
   });
 
   it('stops a refused upload when the client has its answer', async () => {

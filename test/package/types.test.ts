@@ -36,7 +36,8 @@ describe('the types of the packed package', () => {
   it('has declarations that a strict project can use', async () => {
     await writeFile(
       join(project, 'host.ts'),
-      `import { createApp, createRouter, ConfigError, HttpError, type ConfigInput, type ConnectorHooks, type SourcesInput } from '${manifest.name}';
+      `import type { IncomingMessage } from 'node:http';
+       import { createApp, createRouter, ConfigError, HttpError, type ConfigInput, type ConnectorHooks, type SourcesInput } from '${manifest.name}';
        import { fastifyConnector } from '${manifest.name}/fastify';
        const config: ConfigInput = {
          quality: null,
@@ -84,6 +85,8 @@ describe('the types of the packed package', () => {
          },
        };
        export const app = createApp(config, hooks);
+       export const textOf = (native: IncomingMessage): Promise<string> =>
+         app.renewLinks('<p>', { request: { headers: native.headers, native } });
        export const plugin = fastifyConnector(createRouter(config));
        export const isConfigError = (error: unknown): error is ConfigError => error instanceof ConfigError;
       `,

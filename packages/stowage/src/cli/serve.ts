@@ -106,7 +106,7 @@ const isLocalOrigin = (origin: string): boolean =>
  * (DNS rebinding), and requests of its pages would look like those of the service's own pages.
  */
 const refuseOtherHosts = ({ headers }: HookRequest): undefined => {
-  if (!isLocalOrigin(`http://${headers['host'] ?? headers[':authority'] ?? ''}`))
+  if (!isLocalOrigin(`http://${headers['host'] ?? ''}`))
     throw new HttpError(403, 'This service answers to localhost only. Use --host to serve others.');
   return undefined;
 };

@@ -43,7 +43,7 @@ const senderOf = ({ headers }: HookRequest): Sender => {
   if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
   const origin = headers['origin'] ?? headers['referer'];
   if (origin === undefined) return 'unknown';
-  return isHostOf(headers['host'] ?? headers[':authority'], origin) ? 'own' : 'foreign';
+  return isHostOf(headers['host'], origin) ? 'own' : 'foreign';
 };
 
 /** Maximum number of foreign origins that are logged, each once. */

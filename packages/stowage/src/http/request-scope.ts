@@ -52,11 +52,7 @@ const addressOf = (
 ): RequestAddress => {
   const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
   const left = segments.slice(0, Math.max(0, segments.length - ownSegments));
-  const hosts = [
-    headers['host'] ?? headers[':authority'],
-    hostOf(headers['origin']),
-    hostOf(headers['referer']),
-  ];
+  const hosts = [headers['host'], hostOf(headers['origin']), hostOf(headers['referer'])];
   return {
     mount: mount + left.map((segment) => `/${segment}`).join(''),
     hosts: [...new Set(hosts.filter((host) => host !== undefined))],

@@ -29,7 +29,7 @@ export interface TextOptions {
   readonly request?:
     | {
         readonly url?: string;
-        readonly headers?: Readonly<Record<string, string | undefined>>;
+        readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
         readonly native?: unknown;
       }
     | undefined;

@@ -72,6 +72,17 @@ const hasBody = (request: IncomingMessage): boolean => {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
 };
 
+/** As over HTTP/1: `Headers` accepts neither the pseudo-headers of HTTP/2 nor the symbol beside them. */
+const headersOf = ({ headers, httpVersionMajor }: IncomingMessage): ConnectorRequest['headers'] => {
+  // Only `set-cookie` can be a list, and that is not a request header.
+  const given = headers as ConnectorRequest['headers'];
+  if (httpVersionMajor !== 2) return given;
+  const named = Object.entries(given).map(
+    ([name, value]) => [name === ':authority' ? 'host' : name, value] as const,
+  );
+  return Object.fromEntries(named.filter(([name]) => !name.startsWith(':')));
+};
+
 const connectorRequest = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -87,8 +98,7 @@ const connectorRequest = (
     url: view.url ?? request.url ?? '/',
     isExact: view.isExact,
     mount: view.mount,
-    // Only `set-cookie` can be a list, and that is not a request header.
-    headers: request.headers as ConnectorRequest['headers'],
+    headers: headersOf(request),
     native: view.native ?? request,
     peer: peerAddress(request),
     body,
