@@ -62,6 +62,21 @@ describe('an original whose copy is not there as it was made', () => {
   });
 });
 
+it('says that a folder has changed when a subfolder leaves while it is listed for a copy', async () => {
+  const memory = new MemoryAdapter();
+  await put(memory, 'tree/sub/a.txt', Buffer.from('a'));
+  const storage = replacing(memory, {
+    list: async function* (path, options) {
+      yield* memory.list(path, options);
+      if (path.name === 'tree') await memory.moveFolder(at('tree/sub'), at('sub'));
+    },
+  });
+  const copying = copyTree({ storage, path: at('tree') }, { storage, path: at('copy') });
+  await expect(copying).rejects.toBeInstanceOf(ChangedMeanwhileError);
+  const missing = copyTree({ storage, path: at('missing') }, { storage, path: at('copy') });
+  await expect(missing).rejects.toBeInstanceOf(NotFoundError);
+});
+
 describe('an original whose copy is replaced by as many bytes before it goes', () => {
   const startReplacing = async (copy: string) => {
     const memory = new MemoryAdapter();

@@ -1,7 +1,12 @@
 import type { FileHandle } from 'node:fs/promises';
 import { openUnnamed } from './content.ts';
 import { fromSystemError } from '../basics/files/system-errors.ts';
-import { ContentsConflictError, UnsafePathError } from '../errors/errors.ts';
+import {
+  ChangedMeanwhileError,
+  ContentsConflictError,
+  ifMissing,
+  UnsafePathError,
+} from '../errors/errors.ts';
 import type { Entry, OperationOptions } from './adapter.ts';
 import type { StoreLocation } from './location.ts';
 import type { SourcePath } from './source-path.ts';
@@ -161,10 +166,20 @@ export const requireNameable = (target: SourcePath): void => {
   }
 };
 
+/** The listing of a subfolder, which may have left since the first one. @throws ChangedMeanwhileError then */
+async function* ofSubfolder<Page>(pages: AsyncIterable<Page>): AsyncGenerator<Page, void, undefined> {
+  try {
+    yield* pages;
+  } catch (cause) {
+    ifMissing(cause);
+    throw new ChangedMeanwhileError({ cause });
+  }
+}
+
 /**
  * Lists a folder with all its contents. One listing is open at a time, however deep the tree is.
- * @throws NotFoundError, WrongKindError (a file); UnsafePathError when a path at the target would be too deep
- * for requests; ContentsConflictError for more than a million folders
+ * @throws NotFoundError, WrongKindError (a file); ChangedMeanwhileError when a subfolder left; UnsafePathError when
+ * a path at the target would be too deep for requests; ContentsConflictError for more than a million folders
  */
 export const planTree = async (
   { storage, path }: StoreLocation,
@@ -180,7 +195,8 @@ export const planTree = async (
   // The array grows during the loop.
   for (const [folder, { from, to }] of waiting.entries()) {
     folders.push({ from, to, firstFolder: waiting.length, firstFile: files.length });
-    for await (const page of storage.list(from, { signal, onOmitted })) {
+    const pages = storage.list(from, { signal, onOmitted });
+    for await (const page of folder === 0 ? pages : ofSubfolder(pages)) {
       for (const entry of page) {
         const child = from.below(entry.name);
         const newName = nameFor === undefined ? entry.name : nameFor(child, entry, to);
