@@ -137,6 +137,10 @@ describe('letters', () => {
       '<style>@media screen{i{color:red}} @media print{i{color:lime}} i:hover{color:blue} bad{{}</style><i>x</i>',
       { 'w:color': '00ff00' },
     ],
+    [
+      '<style media="screen">i{display:none}</style><style media="print">i{color:lime}</style><link rel="stylesheet" media="screen" href="data:text/css,i{color:red}"><i>x</i>',
+      { 'w:color': '00ff00' },
+    ],
   ])('%s', async (html, expected) => {
     const run = runOf(await convert(html), 'x');
     const found = Object.fromEntries(Object.keys(expected).map((name) => [name, valueOf(run, name)]));

@@ -30,7 +30,7 @@ const unquoted = (text: string): string => {
 /**
  * Whether rules for these media apply to print. Queries with conditions, such as a screen size, do not match.
  */
-const isForPaper = (media: string): boolean => {
+export const isForPaper = (media: string): boolean => {
   const text = media.trim().toLowerCase();
   return text === '' || text.split(',').some((query) => /^\s*(?:only\s+)?(?:all|print)\s*$/u.test(query));
 };

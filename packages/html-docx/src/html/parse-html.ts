@@ -5,6 +5,7 @@ import {
   type DefaultTreeAdapterTypes,
   type TreeAdapter,
 } from 'parse5';
+import { isForPaper } from '../css/stylesheet.ts';
 import { withoutInvalid } from '../xml-text.ts';
 import { autoDirection } from './direction.ts';
 import { drawingFile } from './drawing.ts';
@@ -119,6 +120,7 @@ interface PageFacts {
 const noteFacts = (element: Types['element'], facts: PageFacts): void => {
   const attributes = attributesOf(element);
   const href = attributes.get('href')?.trim();
+  const isForPrint = isForPaper(attributes.get('media') ?? '');
   switch (element.tagName) {
     case 'title':
       facts.title ??= textOf(element).trim() || undefined;
@@ -127,10 +129,10 @@ const noteFacts = (element: Types['element'], facts: PageFacts): void => {
       facts.base ??= href;
       break;
     case 'style':
-      facts.sheets.push({ text: textOf(element) });
+      if (isForPrint) facts.sheets.push({ text: textOf(element) });
       break;
     case 'link':
-      if (href && /(?:^|\s)stylesheet(?:\s|$)/iu.test(attributes.get('rel') ?? ''))
+      if (isForPrint && href && /(?:^|\s)stylesheet(?:\s|$)/iu.test(attributes.get('rel') ?? ''))
         facts.sheets.push({ href });
       break;
   }
