@@ -137,6 +137,11 @@ describe('letters', () => {
       '<style>@media screen{i{color:red}} @media print{i{color:lime}} i:hover{color:blue} bad{{}</style><i>x</i>',
       { 'w:color': '00ff00' },
     ],
+    // As Tailwind writes them, with a colour for older browsers.
+    [
+      '<style>i{color:#00f;background:#ff0} @supports (color:color-mix(in lab,red,red)){i{color:color-mix(in oklab,blue 50%,red);background:light-dark(red,blue)}}</style><i>x</i>',
+      { 'w:color': '0000ff', 'w:shd': 'clear' },
+    ],
     [
       '<style media="screen">i{display:none}</style><style media="print">i{color:lime}</style><link rel="stylesheet" media="screen" href="data:text/css,i{color:red}"><i>x</i>',
       { 'w:color': '00ff00' },

@@ -136,6 +136,11 @@ const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> =
       .map((word) => ['list-style-type', word] as const),
 };
 
+/** Colours that are not supported: as in older browsers, an earlier declaration applies. */
+const isNewColor = (property: string, value: string): boolean =>
+  /^(?:color|background(?:-color)?)$/u.test(property) &&
+  /^(?:color(?:-mix)?|light-dark|hwb|(?:ok)?lab|lch)\(/iu.test(value);
+
 /**
  * Parses the content of a rule or a `style` attribute. Invalid declarations are skipped; shorthands are
  * expanded.
@@ -147,7 +152,8 @@ export const parseDeclarations = (text: string): readonly Declaration[] =>
     const raw = part.slice(colon + 1).trim();
     const important = /!\s*important$/iu.test(raw);
     const value = important ? raw.slice(0, raw.lastIndexOf('!')).trim() : raw;
-    if (!/^(?:-?[a-z][a-z-]*|--[\w-]+)$/u.test(property) || value === '') return [];
+    if (!/^(?:-?[a-z][a-z-]*|--[\w-]+)$/u.test(property) || value === '' || isNewColor(property, value))
+      return [];
     const expand = valueIn(shorthands, property);
     const pairs = expand === undefined ? [[property, value] as const] : expand(value);
     return pairs.map(([name, text]) => ({ property: name, value: text, important }));
