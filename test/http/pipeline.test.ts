@@ -122,12 +122,14 @@ describe('roles', () => {
     ],
     // An error about something else than this request, though of a class that means 404 elsewhere.
     ['an error of a store', async () => Promise.reject(new NotFoundError('user 17'))],
-    ['an HttpError with a status below 400', () => Promise.reject(new HttpError(200, 'fine'))],
-  ])('answers 500 without a word about the cause when the hook gives %s', async (_what, authenticate) => {
+    ['an HttpError with the status 302', () => Promise.reject(new HttpError(302, '/login'))],
+  ])('answers 500 without a word about the cause when the hook gives %s', async (what, authenticate) => {
     const edge = await startEdge({ authenticate });
     const answer = await ask(edge, '/echo');
     expect(answer).toMatchObject({ status: 500, code: 500, messages: ['Internal error.'] });
-    expect(edge.log.filter(({ level }) => level === 'error')).toHaveLength(1);
+    const cause = what.includes('HttpError') ? 'from 400 to 599: 302' : 'checkAuthentication';
+    const detail: unknown = expect.stringContaining(cause);
+    expect(edge.log.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { detail } }]);
   });
 });
 

@@ -166,13 +166,17 @@ export const createRulesFor = (
 };
 
 /**
- * Error for the request whose hook failed: an `HttpError` stays, anything else becomes an internal error.
- * That includes Stowage's own client errors: a hook that works with a store may meet them, but they are not
- * about this request.
+ * Error for the request whose hook failed: an `HttpError` stays if its status is that of an error (400 to
+ * 599), anything else becomes an internal error. That includes Stowage's own client errors: a hook that works
+ * with a store may meet them, but they are not about this request.
  */
 export const asHookFailure = (error: unknown, hook: keyof ConnectorHooks): unknown => {
-  if (isHttpError(error) || (error instanceof StowageError && error.status >= 500)) return error;
-  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+  if (error instanceof StowageError && error.status >= 500) return error;
+  if (!isHttpError(error)) return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+  const { status } = error;
+  if (Number.isInteger(status) && status >= 400 && status < 600) return error;
+  const detail = `the hook ${hook} threw an HttpError whose status is no number from 400 to 599: ${String(status)}`;
+  return new InternalError({ detail, cause: error });
 };
 
 /** Calls a hook; converts its errors with `asHookFailure`. */

@@ -169,7 +169,7 @@ export class BusyError extends errorOf('BUSY', { headers: { 'Retry-After': '2' }
 const HTTP_ERROR = Symbol.for('stowage.HttpError');
 
 /**
- * For hooks: rejects the request with a status of the host's choice (for example 401). The message is sent to
+ * For hooks: rejects the request with a status of the host's choice, from 400 to 599. The message is sent to
  * the client unchanged.
  */
 export class HttpError extends Error {

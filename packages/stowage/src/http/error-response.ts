@@ -40,7 +40,6 @@ const describe = (error: unknown): Failure => {
   if (ofSystem instanceof BusyError) return ofSystem;
   if (!isHttpError(error)) return new InternalError();
   const { status, message } = error;
-  if (!Number.isInteger(status) || status < 400 || status > 599) return new InternalError();
   // A hook written in JavaScript may omit the message; `messages` is shown to users.
   const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
   return {
