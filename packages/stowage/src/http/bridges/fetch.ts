@@ -64,37 +64,31 @@ const [DRAINED_BYTES, DRAIN_MS, SILENT_MS] = [1024 ** 3, 30_000, 5_000];
 
 /**
  * Reads and discards the rest of a body. A client that is still sending when its connection closes often
- * loses the response, so the response is sent first, and the rest is read for a limited time. True when the
- * body has ended; the stream stays with its owner. Never rejects.
+ * loses the response, so the response is sent first, and the rest is read for a limited time. The stream stays
+ * with its owner. Never rejects.
  */
-export const drain = (body: Readable): Promise<boolean> =>
+export const drain = (body: Readable): Promise<void> =>
   new Promise((resolve) => {
     let bytes = 0;
-    const stop = (whole: boolean) => (): void => {
+    const stop = (): void => {
       clearTimeout(total);
       clearTimeout(idle);
-      body.off('data', onData).off('end', onEnd).off('close', onEnd);
-      if (!whole) body.pause();
-      resolve(whole);
+      body.off('data', onData).off('end', stop).off('close', stop).pause();
+      resolve();
     };
-    const giveUp = stop(false);
-    const onEnd = stop(true);
-    const total = setTimeout(giveUp, DRAIN_MS);
-    const idle = setTimeout(giveUp, SILENT_MS);
+    const total = setTimeout(stop, DRAIN_MS);
+    const idle = setTimeout(stop, SILENT_MS);
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
       idle.refresh();
-      if (bytes > DRAINED_BYTES) giveUp();
+      if (bytes > DRAINED_BYTES) stop();
     };
     // Draining must not keep the process alive.
     total.unref();
     idle.unref();
     body.on('error', () => undefined);
-    if (body.readableEnded || body.destroyed) {
-      onEnd();
-      return;
-    }
-    body.on('data', onData).once('end', onEnd).once('close', onEnd);
+    if (body.readableEnded || body.destroyed) return stop();
+    body.on('data', onData).once('end', stop).once('close', stop);
     body.resume();
   });
 
