@@ -249,6 +249,14 @@ describe('lists', () => {
     expect(new Set(listIdsOf(docx).slice(0, 4)).size).toBe(1);
   });
 
+  it('the marker of an item that begins with a table stands above it', async () => {
+    const table = '<table><tr><td>x</td></tr></table>';
+    const docx = await convert(`<ol><li>${table}${table}</li><li>b</li></ol>`);
+    expect(itemsOf(docx)).toEqual([['', 'decimal', '1', 0], [''], ['b', 'decimal', '1', 0]]);
+    const [first, second] = docx.body.children;
+    expect([first && valueOf(first, 'w:numId') !== undefined, second?.name]).toEqual([true, 'w:tbl']);
+  });
+
   it('only the first paragraph of an item is marked, the others stand below it', async () => {
     const { paragraphs } = await convert('<ul><li><p>a</p><p>b</p></li></ul>');
     expect(paragraphs.map((one) => valueOf(one, 'w:numId') !== undefined)).toEqual([true, false]);

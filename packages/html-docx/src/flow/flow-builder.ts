@@ -19,7 +19,7 @@ import { boxTable, needsTable } from './framed-box.ts';
 import { LineCollector } from './inline-text.ts';
 import { linkTarget } from './links.ts';
 import { standIn } from './stand-in.ts';
-import type { Block, ListPosition, ParagraphBlock } from './model.ts';
+import type { Block, ListPosition, ParagraphBlock, TableBlock } from './model.ts';
 import { pictureInline } from './picture-flow.ts';
 import { buildTable, type ReadCell } from './table-flow.ts';
 
@@ -195,12 +195,19 @@ export class FlowBuilder {
       this.#addChildren(caption.located, caption.style, inner, undefined);
       this.#endParagraph(inner);
     }
-    if (table !== undefined) this.#stack.addTable(table, () => this.#paragraph(context, []));
+    if (table !== undefined) this.#placeTable(table, context);
+  }
+
+  /** The marker of an item that begins with a table stands above it. */
+  #placeTable(table: TableBlock, context: BlockContext): void {
+    const empty = (): ParagraphBlock => this.#paragraph(context, []);
+    if (context.item?.marked === false) this.#stack.addParagraph(empty());
+    this.#stack.addTable(table, empty);
   }
 
   #addBox(located: Located, style: Style, context: BlockContext): void {
     const table = boxTable(style, context, (width) => this.#readCell(located, style, width));
-    this.#stack.addTable(table, () => this.#paragraph(context, []));
+    this.#placeTable(table, context);
   }
 
   /** Reads a cell like a page, without the space above its first and below its last paragraph. */
