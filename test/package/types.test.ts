@@ -151,11 +151,15 @@ describe('the types of the packed package', () => {
     await writeFile(
       join(project, 'page.ts'),
       `import { createClient, ConnectorError, type FilesData } from '${manifest.name}/client';
+       import '${manifest.name}/picker';
        const client = createClient({ url: '/connector', credentials: 'include' });
        export const list = async (): Promise<FilesData['sources']> => (await client.files({ path: 'pets' })).sources;
        export const save = async (file: File): Promise<string> =>
          (await client.imageSave({ name: 'cat.jpg', files: [file] })).newPath;
        export const isRefusal = (error: unknown): boolean => error instanceof ConnectorError && error.code === 403;
+       export const shown = document.querySelector('stowage-picker');
+       shown?.addEventListener('pick', ({ detail: { files } }) => files.map(({ url }) => url));
+       export const close = async (): Promise<void> => { if (await shown?.mayClose()) shown?.remove(); };
        // @ts-expect-error: the new name is missing
        export const misused = (): unknown => client.fileRename({ name: 'cat.jpg' });
       `,

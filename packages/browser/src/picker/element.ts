@@ -5,10 +5,19 @@ import { languageFor, loadTexts } from './texts.ts';
 
 const NAME = 'stowage-picker';
 
+declare global {
+  interface HTMLElementTagNameMap {
+    [NAME]: StowagePicker;
+  }
+}
+
 /** The module can be imported during server-side rendering; then nothing is defined. */
 const Base =
   (globalThis as { readonly HTMLElement?: typeof HTMLElement }).HTMLElement ??
   (class {} as typeof HTMLElement);
+
+type PickEvent = CustomEvent<{ readonly files: readonly PickedFile[] }>;
+type ListenToPick = (type: 'pick', listener: (event: PickEvent) => void) => void;
 
 /**
  * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources`
@@ -18,6 +27,7 @@ const Base =
  */
 export class StowagePicker extends Base {
   static readonly observedAttributes = ['url', 'sources', 'types', 'several', 'lang'];
+  declare readonly addEventListener: ListenToPick & HTMLElement['addEventListener'];
   readonly #root = styledShadow(this);
   #picker: Picker | undefined;
   #options: Partial<PickerOptions> = {};

@@ -1,7 +1,7 @@
 import type { CallOptions } from '../client/index.ts';
 import { h, isComposing } from './dom.ts';
 import { refuseFiles } from './drops.ts';
-import { definePicker, type StowagePicker } from './element.ts';
+import { definePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
 import dialogStyles from './pick.css';
 import { styledShadow } from './styles.ts';
@@ -44,7 +44,7 @@ export const pickFiles = async (
 ): Promise<readonly PickedFile[]> => {
   if (signal?.aborted === true) return [];
   definePicker();
-  const picker = document.createElement('stowage-picker') as StowagePicker;
+  const picker = document.createElement('stowage-picker');
   picker.options = options;
   const dialog = h('dialog', {}, picker);
   const host = h('div');
