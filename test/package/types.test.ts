@@ -151,6 +151,7 @@ describe('the types of the packed package', () => {
     await writeFile(
       join(project, 'page.ts'),
       `import { createClient, ConnectorError, type FilesData } from '${manifest.name}/client';
+       import { froalaFiles } from '${manifest.name}/editors';
        import '${manifest.name}/picker';
        const client = createClient({ url: '/connector', credentials: 'include' });
        export const list = async (): Promise<FilesData['sources']> => (await client.files({ path: 'pets' })).sources;
@@ -160,6 +161,8 @@ describe('the types of the packed package', () => {
        export const shown = document.querySelector('stowage-picker');
        shown?.addEventListener('pick', ({ detail: { files } }) => files.map(({ url }) => url));
        export const close = async (): Promise<void> => { if (await shown?.mayClose()) shown?.remove(); };
+       type OfFroala = (this: never, image: object, answer: unknown) => void;
+       export const inserted: OfFroala = froalaFiles({ url: '/connector' }).events['image.inserted'];
        // @ts-expect-error: the new name is missing
        export const misused = (): unknown => client.fileRename({ name: 'cat.jpg' });
       `,

@@ -45,8 +45,8 @@ export interface FroalaFiles {
   readonly events: {
     readonly initialized: (this: Editor) => void;
     readonly 'image.beforeUpload': (this: Editor, files: readonly Blob[], image?: Wrapped) => false;
-    readonly 'image.inserted': (this: Editor, image: Wrapped, file: unknown) => void;
-    readonly 'image.replaced': (this: Editor, image: Wrapped, file: unknown) => void;
+    readonly 'image.inserted': (this: Editor, image: object, file: unknown) => void;
+    readonly 'image.replaced': (this: Editor, image: object, file: unknown) => void;
   };
 }
 
@@ -67,9 +67,11 @@ const insert = (editor: Editor, file: PickedFile, replaced?: Wrapped): Promise<v
   });
 
 /** Froala passes the inserted value on; for its own uploads and other pictures it is of another type. */
-const addCaption = function (this: Editor, image: Wrapped, file: unknown): void {
+const addCaption = function (this: Editor, given: object, file: unknown): void {
   const { caption = '' } = (file as Partial<PickedFile> | undefined)?.about ?? {};
   if (caption === '') return;
+  // In Froala's types it is an object.
+  const image = given as Wrapped;
   this.image.edit(image);
   this.image.toggleCaption();
   image.get(0).closest('.fr-img-caption')?.querySelector('.fr-inner')?.replaceChildren(caption);
