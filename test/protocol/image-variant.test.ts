@@ -39,6 +39,15 @@ const listed = async ({ service }: ImageService, fields: Fields = {}): Promise<r
 };
 
 describe('imageVariant', () => {
+  it('has true colours where a palette would take its encoder minutes', async () => {
+    const huge = { width: 2600, height: 2400, fit: 'cover' } as const;
+    const started = await start({ imagePresets: { huge, small: { width: 20 } } });
+    await started.put('a.png', await quarters(26, 24).png({ palette: true }).toBuffer());
+    const isPalette = async (preset: string): Promise<boolean> =>
+      (await sharp((await variant(started, { name: 'a.png', preset })).bytes).metadata()).isPalette === true;
+    expect([await isPalette('huge'), await isPalette('small')]).toEqual([false, true]);
+  });
+
   it('makes each preset once, upright, in its size and format, beside the thumbnails', async () => {
     const started = await start();
     await started.put('a.jpg', await (await turned(quarters(80, 40), 6)).jpeg().toBuffer());

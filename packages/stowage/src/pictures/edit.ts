@@ -1,4 +1,4 @@
-import type { Sharp } from 'sharp';
+import type { PngOptions, Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import { encodeBmp } from './bmp.ts';
 import {
@@ -150,9 +150,16 @@ interface Edited {
 }
 
 /** Full effort also finds the exact palette of a frame that is merely cropped or rotated, in little time. */
-const paletteEffort = ({ size, original, isScaled }: Edited): number => {
+export const paletteEffort = ({ size, original, isScaled }: Omit<Edited, 'picture'>): number => {
   const isExact = !isScaled && original.frames === 1;
   return isExact || size.width * size.height * original.frames <= CAREFUL_PALETTE_PIXELS ? 7 : 1;
+};
+
+/** Options of PNG: with a palette if the original has one, and the result is not too large for it. */
+export const paletteOptions = (edited: Omit<Edited, 'picture'>): PngOptions => {
+  const { size, original } = edited;
+  const palette = original.metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
+  return palette ? { palette, effort: paletteEffort(edited) } : {};
 };
 
 const encodeJpeg = ({ picture, size, original, quality = JPEG_QUALITY }: Edited): Promise<Buffer> => {
@@ -178,11 +185,9 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
 export const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
   png: async (edited) => {
-    const { picture, size, original } = edited;
-    const { metadata } = original;
-    const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
-    const effort = palette ? { palette, effort: paletteEffort(edited) } : {};
-    const png = await picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
+    const { picture, original } = edited;
+    const progressive = original.metadata?.isProgressive ?? false;
+    const png = await picture.png({ ...paletteOptions(edited), progressive }).toBuffer();
     return pngWithColours(png, original.file, pictureBudget(original.file));
   },
   // A crop without visible motion must last as long as the animation.

@@ -26,7 +26,7 @@ import { openHeic, requireHeicDecoder } from './heic/open-heic.ts';
 import { extensionsOfFormat, pictureBudget, sizeInHeader } from './picture-file.ts';
 import { isWholeGif } from './metadata/gif-webp.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
-import { formatOfEdited, renderEdit, sizeAfter, rotateJpeg } from './edit.ts';
+import { formatOfEdited, paletteEffort, paletteOptions, renderEdit, rotateJpeg, sizeAfter } from './edit.ts';
 
 /** Queues of the engine's work, for cores and memory. */
 export interface EngineQueues {
@@ -38,14 +38,20 @@ export interface EngineQueues {
 /** Maximum number of pages of different sizes, which are read one by one. */
 const MAX_ODD_PAGES = 100;
 
-const encodeThumbnail = (picture: Sharp, { format, quality }: ThumbnailSpec, { metadata }: OpenedPicture) => {
+const encodeThumbnail = (
+  picture: Sharp,
+  { format, quality }: ThumbnailSpec,
+  original: OpenedPicture,
+  size: PictureSize,
+) => {
+  const scaled = { original, size, isScaled: true };
   switch (format) {
     case 'jpeg':
       return picture.flatten({ background: '#ffffff' }).jpeg({ quality });
     case 'png':
-      return picture.png({ palette: metadata?.isPalette === true });
+      return picture.png(paletteOptions(scaled));
     case 'gif':
-      return picture.gif();
+      return picture.gif({ effort: paletteEffort(scaled) });
     case 'webp':
       return picture.webp({ quality });
     case 'avif':
@@ -87,7 +93,7 @@ const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Pro
   // The library converts a profile of deep pixels to Display P3, and does not say so in the result.
   const isP3 = depth === 'ushort' && hasProfile === true;
   const coloured = isP3 ? scaled.withIccProfile('srgb', { attach: false }) : scaled;
-  return encodeThumbnail(coloured, spec, picture).toBuffer();
+  return encodeThumbnail(coloured, spec, picture, { width, height }).toBuffer();
 };
 
 /** Decodes every pixel and discards nearly all of the result. */
