@@ -79,7 +79,7 @@ describe('a module as configuration', () => {
     const { status, stderr } = await service.ended;
     expect(status).toBe(0);
     expect(stderr).toContain(`info <Listening on http://127.0.0.1:${String(port)}/>\n`);
-    expect(stderr).not.toContain('everybody that reaches this service');
+    expect(stderr).not.toContain('every client that reaches this service');
   });
 
   it.each([

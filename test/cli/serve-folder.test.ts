@@ -38,7 +38,7 @@ afterAll(async () => {
   expect(status).toBe(0);
   expect(stdout).toContain(`Serving ${join(folder.path, 'My photos')} at ${url}\n`);
   expect(stdout).toContain(`uploader: { url: '${url}', data: { action: 'fileUpload' } }`);
-  expect(stderr).toContain('everybody that reaches this service may write');
+  expect(stderr).toContain('every client that reaches this service may write');
   expect(stderr).not.toContain('allowedOrigins is not set');
 });
 

@@ -84,7 +84,7 @@ export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
 };
 
 export const UNGUARDED =
-  'Neither access rules nor a checkAuthentication hook are set: everybody that reaches this service may write.';
+  'Neither access rules nor a checkAuthentication hook are set: every client that reaches this service may write.';
 
 /** Warnings about changes that are allowed without a login, or to roles that look like reading ones. */
 const accessRisks = (ruled: RuledActions, hooks: ConnectorHooks): readonly SettingRisk[] => {

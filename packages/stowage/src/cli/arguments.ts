@@ -124,7 +124,7 @@ Commands:
                  stays as it is.
   serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
                  for 30 seconds at most; a signal more than a second later ends the process immediately.
-                 With FOLDER it needs no configuration: everybody that reaches it may read and write there,
+                 With FOLDER it needs no configuration: every client that reaches it may read and write there,
                  and editors in pages of this machine (localhost) may use it.
   check-config   Checks the configuration, prints every problem, and starts nothing.
   doctor         Tries what the service will do: writes, lists, reads and removes a small file in every source,

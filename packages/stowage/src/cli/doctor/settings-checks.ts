@@ -27,7 +27,7 @@ const checkStrangers = (
   if (open.length === 0) return findings.ok('strangers', 'no request may write without a role of their own');
   findings.risk(
     'strangers',
-    `everybody that reaches the service may, without any login: ${open.join(', ')}`,
+    `every client that reaches the service may, without any login: ${open.join(', ')}`,
     'Set auth, or a checkAuthentication hook, and rules for the role (docs/deployment.md).',
   );
 };

@@ -18,7 +18,7 @@ const FILE = 'stowage.json';
 
 const askWriters = async (ask: Questions): Promise<Answer> => {
   const who = await ask.choose('Who may upload and change files?', [
-    { value: 'everybody', text: 'everybody that reaches the service (it listens to this machine only)' },
+    { value: 'everybody', text: 'every client that reaches the service (it listens to this machine only)' },
     { value: 'proxy', text: 'whom a proxy before it names an editor (header X-Role)' },
     { value: 'token', text: 'who has a token (JWT) of a login service with the role editor' },
     { value: 'nobody', text: 'nobody' },
