@@ -11,6 +11,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runsEverything } from '../before-release.ts';
 import { SourcePath } from 'stowage/storage';
 import { KnownServices, S3Adapter, parseS3Options } from '#internals';
 import { startInstance } from '../../tools/test-servers/instance.ts';
@@ -275,18 +276,21 @@ describe('the signing key of an s3 source', () => {
     return { stub, url, status: answer.status, text: await answer.text(), log: instance.log() };
   };
 
-  it('is the key of the environment, with its session token, and the SDK prints nothing', async () => {
-    const { stub, status, log } = await ask({
-      AWS_ACCESS_KEY_ID: 'key-of-the-environment',
-      AWS_SECRET_ACCESS_KEY: 'secret',
-      AWS_SESSION_TOKEN: 'token-of-the-environment',
-    });
-    expect(status).toBe(200);
-    expect(keyOf(stub)).toBe('key-of-the-environment');
-    expect(stub.requests[0]?.headers['x-amz-security-token']).toBe('token-of-the-environment');
-    // Every line is one of the log.
-    for (const line of log.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('message');
-  });
+  it.runIf(runsEverything)(
+    'is the key of the environment, with its session token, and the SDK prints nothing',
+    async () => {
+      const { stub, status, log } = await ask({
+        AWS_ACCESS_KEY_ID: 'key-of-the-environment',
+        AWS_SECRET_ACCESS_KEY: 'secret',
+        AWS_SESSION_TOKEN: 'token-of-the-environment',
+      });
+      expect(status).toBe(200);
+      expect(keyOf(stub)).toBe('key-of-the-environment');
+      expect(stub.requests[0]?.headers['x-amz-security-token']).toBe('token-of-the-environment');
+      // Every line is one of the log.
+      for (const line of log.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('message');
+    },
+  );
 
   it('is the key of the profile in the shared file', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-aws-'));
@@ -301,28 +305,31 @@ describe('the signing key of an s3 source', () => {
     expect(keyOf(named.stub)).toBe('key-of-uploads');
   });
 
-  it('is the new key of the shared file when the service says that the one before has expired', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'stowage-aws-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const file = join(folder, 'credentials');
-    const rotate = (day: string): Promise<void> =>
-      writeFile(
-        file,
-        `[default]\naws_access_key_id = key-of-${day}\naws_secret_access_key = s\naws_session_token = ${day}\n`,
+  it.runIf(runsEverything)(
+    'is the new key of the shared file when the service says that the one before has expired',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'stowage-aws-'));
+      onTestFinished(() => rm(folder, { recursive: true }));
+      const file = join(folder, 'credentials');
+      const rotate = (day: string): Promise<void> =>
+        writeFile(
+          file,
+          `[default]\naws_access_key_id = key-of-${day}\naws_secret_access_key = s\naws_session_token = ${day}\n`,
+        );
+      await rotate('monday');
+      const { stub, url, status } = await ask({ AWS_SHARED_CREDENTIALS_FILE: file });
+      expect([status, keyOf(stub)]).toEqual([200, 'key-of-monday']);
+      stub.put('a.txt', 'content');
+      await rotate('tuesday');
+      stub.expired.add('key-of-monday');
+      stub.requests.length = 0;
+      const answers = await Promise.all(
+        ['files', 'fileDownload?name=a.txt', 'files'].map((action) => fetch(`${url}/${action}`)),
       );
-    await rotate('monday');
-    const { stub, url, status } = await ask({ AWS_SHARED_CREDENTIALS_FILE: file });
-    expect([status, keyOf(stub)]).toEqual([200, 'key-of-monday']);
-    stub.put('a.txt', 'content');
-    await rotate('tuesday');
-    stub.expired.add('key-of-monday');
-    stub.requests.length = 0;
-    const answers = await Promise.all(
-      ['files', 'fileDownload?name=a.txt', 'files'].map((action) => fetch(`${url}/${action}`)),
-    );
-    expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
-    expect(keyOf(stub)).toBe('key-of-tuesday');
-  });
+      expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
+      expect(keyOf(stub)).toBe('key-of-tuesday');
+    },
+  );
 
   it('is the role of the task, which is asked for once however many sources there are', async () => {
     let asked = 0;

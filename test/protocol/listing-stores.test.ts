@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { mostly } from '../before-release.ts';
 import { StorageUnavailableError, UnsupportedError } from 'stowage/storage';
 import type { Entry, ListOptions, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { silent, startService, type Fields, type Service } from './service.ts';
@@ -90,13 +91,15 @@ describe('a very long listing', () => {
   const foldersFirst = (left: Entry, right: Entry) =>
     Number(right.kind === 'folder') - Number(left.kind === 'folder') || byName(left, right);
 
-  it.each([
-    ['name-asc', 'default', byName],
-    ['name-desc', 'default', (left: Entry, right: Entry) => byName(right, left)],
-    ['size-asc', 'default', bySize],
-    ['changed-desc', 'default', byTime],
-    ['name-asc', 'top', foldersFirst],
-  ])('holds every entry as the store has it, by %s with folders %s', async (sortBy, position, order) => {
+  it.each(
+    mostly(2, [
+      ['name-asc', 'default', byName],
+      ['name-desc', 'default', (left: Entry, right: Entry) => byName(right, left)],
+      ['size-asc', 'default', bySize],
+      ['changed-desc', 'default', byTime],
+      ['name-asc', 'top', foldersFirst],
+    ] as const),
+  )('holds every entry as the store has it, by %s with folders %s', async (sortBy, position, order) => {
     const service = await withStore(
       `very-long-${sortBy}-${position}`,
       listOnly(async function* list() {

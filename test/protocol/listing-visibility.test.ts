@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mostly } from '../before-release.ts';
 import { startService, type Fields, type Service } from './service.ts';
 
 interface Item {
@@ -279,7 +280,7 @@ describe('a big folder', () => {
 
   it('gives the same whole in one and in many pages, in every order', async () => {
     const service = await serveIt();
-    for (const sortBy of ['name-asc', 'name-desc', 'changed-desc', 'size-asc']) {
+    for (const sortBy of mostly(2, ['name-desc', 'changed-desc', 'name-asc', 'size-asc'])) {
       const order = { 'mods[sortBy]': sortBy };
       const whole = await itemsOf(service, order);
       expect(new Set(whole.map(({ name }) => name)).size).toBe(COUNT);
