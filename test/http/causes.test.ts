@@ -1,5 +1,11 @@
 import { runInNewContext } from 'node:vm';
-import { createRouter, type ConnectorHooks, type HookRequest } from 'stowage';
+import {
+  createRouter,
+  HttpError,
+  registerStorageAdapter,
+  type ConnectorHooks,
+  type HookRequest,
+} from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { replacing } from '../protocol/changing-store.ts';
@@ -46,6 +52,20 @@ describe('the cause of a refusal', () => {
       body: { success: false, data: { code: status, error, messages: ['Not today.'] } },
     });
   });
+
+  it.each([302, 200, Number.NaN, 999])(
+    'is an internal one where an adapter of the host throws an HttpError with the status %d',
+    async (status) => {
+      const throwing = async (): Promise<never> => Promise.reject(new HttpError(status, 'Elsewhere.'));
+      const storage = replacing(new MemoryAdapter(), { stat: throwing, makeFolder: throwing });
+      registerStorageAdapter(`throwing-${status}`, { create: () => storage });
+      const files = { ...configured.sources.files, storageAdapter: `throwing-${status}` };
+      const router = createRouter({ sources: { files } }, {}, quiet);
+      onTestFinished(() => router.close());
+      const made = await router.fetch(new Request('https://site.test/folderCreate?name=a'));
+      expect([made.status, await made.json()]).toMatchObject([500, { data: { error: 'INTERNAL' } }]);
+    },
+  );
 
   it('is not told where the HttpError is that of a library, about a request of the host', async () => {
     // As Octokit and many clients of APIs have it.

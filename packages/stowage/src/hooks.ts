@@ -3,7 +3,7 @@ import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { type AccessRule, loadAccessRules, unknownKeyWarnings } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
-import { ConfigError, InternalError, isHttpError, StowageError } from './errors/errors.ts';
+import { ConfigError, HttpError, InternalError, isHttpError, StowageError } from './errors/errors.ts';
 import type { ServiceEvent } from './config/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
 import type { DescribePicture } from './operations/describing/describer.ts';
@@ -166,17 +166,17 @@ export const createRulesFor = (
 };
 
 /**
- * Error for the request whose hook failed: an `HttpError` stays if its status is that of an error (400 to
- * 599), anything else becomes an internal error. That includes Stowage's own client errors: a hook that works
- * with a store may meet them, but they are not about this request.
+ * Error for the request whose hook failed: an `HttpError` stays, anything else becomes an internal error. That
+ * includes Stowage's own client errors: a hook that works with a store may meet them, but they are not about
+ * this request.
  */
 export const asHookFailure = (error: unknown, hook: keyof ConnectorHooks): unknown => {
-  if (error instanceof StowageError && error.status >= 500) return error;
-  if (!isHttpError(error)) return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
-  const { status } = error;
-  if (Number.isInteger(status) && status >= 400 && status < 600) return error;
-  const detail = `the hook ${hook} threw an HttpError whose status is no number from 400 to 599: ${String(status)}`;
-  return new InternalError({ detail, cause: error });
+  if (isHttpError(error) || (error instanceof StowageError && error.status >= 500)) return error;
+  const reason =
+    error instanceof HttpError
+      ? `threw an HttpError whose status is not a number from 400 to 599: ${String(error.status)}`
+      : 'failed';
+  return new InternalError({ detail: `the hook ${hook} ${reason}`, cause: error });
 };
 
 /** Calls a hook; converts its errors with `asHookFailure`. */

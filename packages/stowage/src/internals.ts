@@ -12,7 +12,7 @@ export { forBoth, isReservedName, requireFreeName, requireReachable } from './vi
 export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
 export { FileResponse } from './actions/responses.ts';
 export { compileDateFormat } from './actions/listing/item.ts';
-export { humanSize } from './basics/content/human-size.ts';
+export { humanSize } from './basics/content/message-values.ts';
 export { entryOrder } from './actions/listing/page.ts';
 export { createShareNumbers, takeFreeName } from './changes/names.ts';
 export { createActions, ruleKeysOf } from './actions/registry.ts';

@@ -195,11 +195,11 @@ export class FlowBuilder {
       this.#addChildren(caption.located, caption.style, inner, undefined);
       this.#endParagraph(inner);
     }
-    if (table !== undefined) this.#placeTable(table, context);
+    if (table !== undefined) this.#appendTable(table, context);
   }
 
   /** The marker of an item that begins with a table stands above it. */
-  #placeTable(table: TableBlock, context: BlockContext): void {
+  #appendTable(table: TableBlock, context: BlockContext): void {
     const empty = (): ParagraphBlock => this.#paragraph(context, []);
     if (context.item?.marked === false) this.#stack.addParagraph(empty());
     this.#stack.addTable(table, empty);
@@ -207,7 +207,7 @@ export class FlowBuilder {
 
   #addBox(located: Located, style: Style, context: BlockContext): void {
     const table = boxTable(style, context, (width) => this.#readCell(located, style, width));
-    this.#placeTable(table, context);
+    this.#appendTable(table, context);
   }
 
   /** Reads a cell like a page, without the space above its first and below its last paragraph. */

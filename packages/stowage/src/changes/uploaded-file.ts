@@ -1,6 +1,6 @@
 import { shownName } from '../basics/content/file-name.ts';
 import { mediaTypeOf, mimeTypeOf } from '../basics/content/file-type.ts';
-import { humanSize } from '../basics/content/human-size.ts';
+import { humanSize } from '../basics/content/message-values.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { ImageEditor } from '../pictures/image-editor.ts';

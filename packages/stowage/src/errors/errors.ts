@@ -195,11 +195,14 @@ export class FileRefusedByHost extends HttpError {
 }
 
 /**
- * Whether a hook rejects the request. Many libraries have an `HttpError` with a status too, which is about a
- * request of theirs, and names its address.
+ * Whether the host rejects the request, with a status of an error. Many libraries have an `HttpError` with a
+ * status too, which is about a request of theirs, and names its address.
  */
-export const isHttpError = (error: unknown): error is HttpError =>
-  typeof error === 'object' && error !== null && HTTP_ERROR in error;
+export const isHttpError = (error: unknown): error is HttpError => {
+  if (typeof error !== 'object' || error === null || !(HTTP_ERROR in error)) return false;
+  const { status } = error as { readonly status?: unknown };
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600;
+};
 
 /** The configuration is invalid. `problems` lists every fault, each with its dotted key. */
 export class ConfigError extends Error {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { extensionOf, mediaTypeOf } from '../../basics/content/file-type.ts';
-import { humanSize } from '../../basics/content/human-size.ts';
+import { humanSize } from '../../basics/content/message-values.ts';
 import type { ThumbnailPaths, Variants } from '../../pictures/kept/thumbnails.ts';
 import { type About, aboutSchema } from '../../storage/about/about.ts';
 import type { Entry, Entries } from '../../storage/entry.ts';

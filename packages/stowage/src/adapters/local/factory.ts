@@ -3,7 +3,7 @@ import { resolve, sep, dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { fromSystemError, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-locks.ts';
-import { shellWord } from '../../basics/content/shell-word.ts';
+import { shellWord } from '../../basics/content/message-values.ts';
 import { StorageDeniedError, StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';

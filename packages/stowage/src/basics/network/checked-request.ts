@@ -41,11 +41,11 @@ const isIsatap = (bytes: readonly number[]): boolean =>
  * the longest form, so that random interface numbers do not match.
  */
 const embedsInnerIpv4 = (bytes: readonly number[]): boolean =>
-  EMBEDDINGS.some((places) => {
-    const last = Math.max(...places);
+  EMBEDDINGS.some((positions) => {
+    const last = Math.max(...positions);
     const quiet = [...bytes.keys()].filter((at) => at > last || (last === 15 ? at > 7 && at < 12 : at === 8));
     if (quiet.some((at) => bytes[at] !== 0)) return false;
-    const inner = new ipaddr.IPv4(places.map((at) => bytes[at] ?? 0));
+    const inner = new ipaddr.IPv4(positions.map((at) => bytes[at] ?? 0));
     return INNER_RANGES.has(inner.range());
   });
 

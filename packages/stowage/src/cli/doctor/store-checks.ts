@@ -8,7 +8,7 @@ import type { SourceConfig } from '../../config/types.ts';
 import { ifMissing, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
 import { type Findings, reasonOf, UNTRUSTED } from './finding.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
-import { shellWord } from '../../basics/content/shell-word.ts';
+import { shellWord } from '../../basics/content/message-values.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
-import { humanSize } from '../../basics/content/human-size.ts';
+import { humanSize } from '../../basics/content/message-values.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { InspectionVerdict } from '../../config/event.ts';
 import type { Settings } from '../../config/settings.ts';

@@ -1,4 +1,4 @@
-import { humanSize } from '../../basics/content/human-size.ts';
+import { humanSize } from '../../basics/content/message-values.ts';
 import { QuotaExceededError } from '../../errors/errors.ts';
 import type { Measure } from '../../storage/measure.ts';
 

@@ -16,3 +16,7 @@ export const humanSize = (bytes: number): string => {
   }
   return `${String(rounded(value))}${UNITS[unit] ?? ''}`;
 };
+
+/** A text as one word of a shell command, for messages that operators copy. */
+export const shellWord = (text: string): string =>
+  /^[\w./@%+=:,-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
