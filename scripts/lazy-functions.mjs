@@ -1,6 +1,6 @@
 import ts from 'typescript';
 
-/** Whether the function uses a binding that function expressions, unlike arrow functions, have of their own. */
+/** Whether the function uses a binding that a function expression, unlike an arrow function, has itself. */
 const usesOuterBinding = (node) =>
   node.kind === ts.SyntaxKind.ThisKeyword ||
   node.kind === ts.SyntaxKind.SuperKeyword ||

@@ -178,8 +178,8 @@ async function* ofSubfolder<Page>(pages: AsyncIterable<Page>): AsyncGenerator<Pa
 
 /**
  * Lists a folder with all its contents. One listing is open at a time, however deep the tree is.
- * @throws NotFoundError, WrongKindError (a file); ChangedMeanwhileError when a subfolder left; UnsafePathError when
- * a path at the target would be too deep for requests; ContentsConflictError for more than a million folders
+ * @throws NotFoundError, WrongKindError (a file); ChangedMeanwhileError when a subfolder left; UnsafePathError
+ * when a path at the target would be too deep for requests; ContentsConflictError for more than a million folders
  */
 export const planTree = async (
   { storage, path }: StoreLocation,

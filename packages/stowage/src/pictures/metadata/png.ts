@@ -281,7 +281,7 @@ const replacing =
     return joined(file, [header, ...kept, ...rest]);
   };
 
-/** A PNG file with the texts of another one, except XMP data: the library shortens their keywords to a word. */
+/** A PNG file with the texts of another one, except XMP data: the library shortens keywords to a word. */
 export const pngWithTexts = replacing(
   ({ kind, content }) => (readPngText(kind, content)?.keyword ?? XMP_KEYWORD) !== XMP_KEYWORD,
 );

@@ -41,7 +41,7 @@ const withTemp = async <T>(
   }
 };
 
-/** Statuses of a COPY of a folder in which an entry has vanished meanwhile, such as content that gets its name. */
+/** Statuses of a COPY of a folder in which an entry vanished meanwhile, such as content that gets its name. */
 const VANISHED: ReadonlySet<number> = new Set([404, 412, 500]);
 const COPY_ATTEMPTS = 4;
 
